@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the launcher says to a person: progress, notes and errors."""
+
+import contextlib
+import sys
+import threading
+import time
+from typing import Iterator, Optional
+
+# How often a long step shows that it is alive, in seconds.
+_TTY_PERIOD = 0.2
+_PLAIN_PERIOD = 30.0
+
+
+class LabError(Exception):
+    """
+    Something the user can mend.  The text is one clear line: what is wrong
+    and what to do about it.
+    """
+
+
+def _elapsed(start: float) -> str:
+    seconds = time.monotonic() - start
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+class Step:
+    """A step that is under way; update() says how far it is."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.detail = ""
+        self.start = time.monotonic()
+
+    def update(self, detail: str) -> None:
+        """Show @detail beside the title, e.g. "120/800"."""
+        self.detail = detail
+
+    def line(self) -> str:
+        """The step as one line of text."""
+        detail = f" {self.detail}" if self.detail else ""
+        return f"{self.title}...{detail} ({_elapsed(self.start)})"
+
+
+class _Screen:
+    """
+    The one owner of stderr.  Steps may nest; the innermost is shown.  Any
+    thread may write.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.steps: list[Step] = []
+        self.painted = False
+        self.ticker: Optional[threading.Thread] = None
+        self.stop = threading.Event()
+
+    def tty(self) -> bool:
+        return sys.stderr.isatty()
+
+    def _wipe(self) -> None:
+        if self.painted:
+            sys.stderr.write("\r\033[K")
+            self.painted = False
+
+    def _paint(self) -> None:
+        if self.steps and self.tty():
+            sys.stderr.write("\r\033[K" + self.steps[-1].line()[:118])
+            sys.stderr.flush()
+            self.painted = True
+
+    def say(self, text: str) -> None:
+        with self.lock:
+            self._wipe()
+            sys.stderr.write(text + "\n")
+            self._paint()
+            sys.stderr.flush()
+
+    def push(self, step: Step) -> None:
+        if not self.tty():
+            self.say(f"{step.title}...")
+        with self.lock:
+            self.steps.append(step)
+            self._paint()
+            if self.ticker is None:
+                self.stop.clear()
+                self.ticker = threading.Thread(target=self._tick, daemon=True)
+                self.ticker.start()
+
+    def pop(self, step: Step, ending: str) -> None:
+        with self.lock:
+            self.steps.remove(step)
+            ticker = None
+            if not self.steps:
+                ticker, self.ticker = self.ticker, None
+                self.stop.set()
+        if ticker:
+            ticker.join()
+        self.say(f"{step.title}: {ending} ({_elapsed(step.start)})")
+
+    def _tick(self) -> None:
+        period = _TTY_PERIOD if self.tty() else _PLAIN_PERIOD
+        while not self.stop.wait(period):
+            if self.tty():
+                with self.lock:
+                    self._paint()
+                continue
+            with self.lock:
+                line = self.steps[-1].line() if self.steps else None
+            if line:
+                self.say(f"  {line}")
+
+
+_screen = _Screen()
+
+
+@contextlib.contextmanager
+def step(title: str) -> Iterator[Step]:
+    """
+    Show that @title is under way, with the time it has taken so far.
+
+    The step ends as "done", or as "failed" when the block raises.
+    """
+    current = Step(title)
+    _screen.push(current)
+    try:
+        yield current
+    except BaseException:
+        _screen.pop(current, "failed")
+        raise
+    _screen.pop(current, "done")
+
+
+def note(text: str) -> None:
+    """Tell the user something, one line, on stderr."""
+    _screen.say(text)
+
+
+def warn(text: str) -> None:
+    """Tell the user something that may need attention."""
+    _screen.say(f"lab: warning: {text}")
+
+
+def error(text: str) -> None:
+    """Print the closing line of a command that failed."""
+    _screen.say(f"lab: error: {text}")
