@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The devices of the lab's qemu-system-aarch64: the `virt` machine, what a
+# guest is driven with, and what the benchmarks compare the cable to. Devices
+# of this project are on by default where their machine is.
+CONFIG_ARM_VIRT=y
+CONFIG_ARM_GICV3=y
+CONFIG_PCIE_PORT=y
+CONFIG_PCIE_PCI_BRIDGE=y
+CONFIG_VIRTIO_PCI=y
+CONFIG_VIRTIO_NET=y
+CONFIG_VIRTIO_SERIAL=y
+CONFIG_VIRTIO_RNG=y
+CONFIG_VIRTIO_BLK=y
+CONFIG_PCI_TESTDEV=y
+CONFIG_EDU=y
+CONFIG_IVSHMEM_DEVICE=y
+CONFIG_PL330=y
