@@ -8,9 +8,8 @@ import os
 import signal
 import sys
 import types
-from pathlib import Path
 
-from lablib import paths, ui
+from lablib import paths, setup, ui
 
 # Each verb is the module lablib.verb_NAME, imported when it is used.
 VERBS = {
@@ -29,15 +28,7 @@ VERBS = {
 
 def _common_options() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
-    group = common.add_argument_group("what to build and boot")
-    group.add_argument("--kernel-src", metavar="DIR", type=Path,
-                       help="build the guest kernel from this Linux tree "
-                            "(6.12 or later)")
-    group.add_argument("--kernel-image", metavar="FILE", type=Path,
-                       help="boot this arm64 Image as it is")
-    group.add_argument("--qemu-src", metavar="DIR", type=Path,
-                       help="build QEMU from this tree (10.0 or later); the "
-                            "tree itself is not changed")
+    setup.add_arguments(common)
     common.add_argument("--json", action="store_true",
                         help="print the result as JSON on stdout")
     return common

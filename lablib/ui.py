@@ -7,9 +7,12 @@ import threading
 import time
 from typing import Iterator, Optional
 
-# How often a long step shows that it is alive, in seconds.
-_TTY_PERIOD = 0.2
+# How often a long step shows that it is alive, in seconds: on a terminal in
+# place, elsewhere with a line.
+_TICK = 0.2
 _PLAIN_PERIOD = 30.0
+# A brief step that ends before this many seconds is not worth a line.
+_BRIEF = 1.5
 
 
 class LabError(Exception):
@@ -29,10 +32,12 @@ def _elapsed(start: float) -> str:
 class Step:
     """A step that is under way; update() says how far it is."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, brief: bool = False) -> None:
         self.title = title
+        self.brief = brief
         self.detail = ""
         self.start = time.monotonic()
+        self.told = self.start
 
     def update(self, detail: str) -> None:
         """Show @detail beside the title, e.g. "120/800"."""
@@ -79,7 +84,7 @@ class _Screen:
             sys.stderr.flush()
 
     def push(self, step: Step) -> None:
-        if not self.tty():
+        if not self.tty() and not step.brief:
             self.say(f"{step.title}...")
         with self.lock:
             self.steps.append(step)
@@ -98,17 +103,25 @@ class _Screen:
                 self.stop.set()
         if ticker:
             ticker.join()
-        self.say(f"{step.title}: {ending} ({_elapsed(step.start)})")
+        short = step.brief and time.monotonic() - step.start < _BRIEF
+        if short and ending == "done":
+            with self.lock:
+                self._wipe()
+                self._paint()
+                sys.stderr.flush()
+        else:
+            self.say(f"{step.title}: {ending} ({_elapsed(step.start)})")
 
     def _tick(self) -> None:
-        period = _TTY_PERIOD if self.tty() else _PLAIN_PERIOD
-        while not self.stop.wait(period):
-            if self.tty():
-                with self.lock:
-                    self._paint()
-                continue
+        while not self.stop.wait(_TICK):
+            line = None
             with self.lock:
-                line = self.steps[-1].line() if self.steps else None
+                if self.tty():
+                    self._paint()
+                elif self.steps:
+                    step, now = self.steps[-1], time.monotonic()
+                    if now - step.told >= _PLAIN_PERIOD:
+                        step.told, line = now, step.line()
             if line:
                 self.say(f"  {line}")
 
@@ -117,13 +130,14 @@ _screen = _Screen()
 
 
 @contextlib.contextmanager
-def step(title: str) -> Iterator[Step]:
+def step(title: str, brief: bool = False) -> Iterator[Step]:
     """
     Show that @title is under way, with the time it has taken so far.
 
-    The step ends as "done", or as "failed" when the block raises.
+    The step ends as "done", or as "failed" when the block raises.  A @brief
+    step leaves no line behind when there was next to nothing to do.
     """
-    current = Step(title)
+    current = Step(title, brief)
     _screen.push(current)
     try:
         yield current

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Build qemu-system-aarch64 and our qtests from the grafted tree."""
+
+import dataclasses
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Optional
+
+from lablib import cache, graft, paths, proc, sources, ui
+
+LOG = "setup-qemu.log"
+EMULATOR = "qemu-system-aarch64"
+OLDEST = (10, 0)
+
+_CONFIGURE = [
+    "--python=/usr/bin/python3",
+    "--target-list=aarch64-softmmu",
+    "--without-default-devices",
+    "--with-devices-aarch64=vntb-lab",
+    "--without-default-features",
+    "--enable-system",
+    "--enable-tcg",
+    "--enable-slirp",
+    "--enable-pixman",
+    "--enable-fdt=system",
+    "--enable-trace-backends=log",
+    "--disable-install-blobs",
+    "--disable-docs",
+    "--disable-download",
+]
+_SANITIZE = ["--enable-asan", "--enable-ubsan"]
+# Subprojects that QEMU's release tarballs bring and its git tree does not.
+_SUBPROJECTS = ("keycodemapdb", "berkeley-softfloat-3",
+                "berkeley-testfloat-3")
+
+
+@dataclasses.dataclass(frozen=True)
+class Qemu:
+    """A build of QEMU with this checkout's models."""
+    emulator: Path
+    # Directory of the qtest binaries.
+    qtests: Path
+    # The grafted source tree and the build tree, shared by checkouts.
+    tree: Path
+    build: Path
+    version: str
+
+
+def qtest_names() -> list[str]:
+    """The qtests of this checkout: tests/qtest/NAME.c, NAME ends in -test."""
+    return sorted(path.stem for path in
+                  (paths.REPO / "tests" / "qtest").glob("*-test.c"))
+
+
+def _check_tree(source: Path) -> str:
+    """Is @source a QEMU tree we can build?  Returns its version."""
+    if not (source / "VERSION").is_file() or not (source / "qapi").is_dir():
+        raise ui.LabError(f"--qemu-src {source}: not a QEMU source tree")
+    version = (source / "VERSION").read_text(encoding="ascii").strip()
+    numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST:
+        raise ui.LabError(f"--qemu-src {source}: QEMU {version} is too old, "
+                          f"the lab needs {OLDEST[0]}.{OLDEST[1]} or later")
+    for name in _SUBPROJECTS:
+        if not (source / "subprojects" / name / "meson.build").is_file() \
+                and not (source / "subprojects" / name / "README").is_file():
+            raise ui.LabError(
+                f"--qemu-src {source}: subprojects/{name} is not there; run: "
+                f"cd {source} && meson subprojects download "
+                f"{' '.join(_SUBPROJECTS)}")
+    return version
+
+
+def _environment() -> dict[str, str]:
+    return {"CCACHE_BASEDIR": str(paths.CACHE), "CCACHE_NOHASHDIR": "1"}
+
+
+def _configure(tree: Path, build: Path, options: list[str],
+               version: str) -> None:
+    """Run configure unless this build tree has been with these options."""
+    stamp = build / "lab-configure"
+    text = "\n".join(options)
+    if stamp.is_file() and stamp.read_text(encoding="ascii") == text \
+            and (build / "build.ninja").is_file():
+        return
+    shutil.rmtree(build, ignore_errors=True)
+    paths.ensure_dir(build)
+    with ui.step(f"configuring QEMU {version}"):
+        proc.run([tree / "configure", *options], LOG, cwd=build,
+                 env=_environment(), what="QEMU's configure")
+    stamp.write_text(text, encoding="ascii")
+
+
+def _publish(source: Path, target: Path) -> None:
+    """Copy a binary into the checkout's build directory if it changed."""
+    if target.is_file():
+        old, new = target.stat(), source.stat()
+        if (old.st_size, old.st_mtime_ns) == (new.st_size, new.st_mtime_ns):
+            return
+    paths.ensure_dir(target.parent)
+    scratch = target.with_name(target.name + ".new")
+    shutil.copy2(source, scratch)
+    scratch.replace(target)
+
+
+def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
+    """
+    Build QEMU from the user's tree @source, or from Debian's of @suite.
+
+    The binaries are copied to build/, so that another checkout's build does
+    not change them under a running VM.
+    """
+    if source:
+        base, fixed = source.resolve(), False
+        version = _check_tree(base)
+        identity = f"tree {base}"
+    else:
+        suites = [suite] if suite else sources.QEMU_SUITES
+        debian = sources.qemu(suites)
+        base, fixed, version = debian.path, True, debian.version
+        identity = f"debian {version}"
+    home = paths.CACHE / "qemu" / cache.key(
+        identity, *(p.read_bytes() for p in graft.patches()))
+    tree = home / "src"
+    variant = "asan" if sanitize else "plain"
+    options = _CONFIGURE + (_SANITIZE if sanitize else [])
+    if shutil.which("ccache"):
+        options = ["--cc=ccache gcc", *options]
+    graft.assemble(base, tree, version, fixed)
+    tests = qtest_names()
+    proc.start_log(LOG)
+    _configure(tree, home / variant, options, version)
+    with ui.step(f"building QEMU {version}", brief=True) as step:
+        proc.run(["ninja", f"-j{os.cpu_count()}", EMULATOR,
+                  *(f"tests/qtest/{name}" for name in tests)], LOG,
+                 cwd=home / variant, env=_environment(), step=step,
+                 watch=proc.ninja_progress, what="building QEMU")
+    out = paths.BUILD / ("qemu-asan" if sanitize else "qemu")
+    _publish(home / variant / EMULATOR, out / EMULATOR)
+    for name in tests:
+        _publish(home / variant / "tests" / "qtest" / name,
+                 out / "qtest" / name)
+    return Qemu(out / EMULATOR, out / "qtest", tree, home / variant,
+                version)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Make everything that booting two guests takes, if it is not there yet."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Optional
+
+from lablib import (apt, cache, graft, kernel_build, paths, proc, qemu_build,
+                    rootfs, ui)
+
+# Debian packages that building and testing take.
+_PACKAGES = [
+    "bc", "binutils", "bison", "bzip2", "ca-certificates", "ccache",
+    "debian-archive-keyring", "dpkg-dev", "flex", "gcc", "kmod", "libc6-dev",
+    "libelf-dev", "libfdt-dev", "libglib2.0-dev", "libpixman-1-dev",
+    "libslirp-dev", "libssl-dev", "make", "mmdebstrap", "ninja-build",
+    "patch", "perl", "pkgconf", "python3-pyflakes", "python3-pytest",
+    "python3-venv", "rsync", "xz-utils", "zlib1g-dev",
+]
+_CROSS_PACKAGES = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]
+# QEMU wants newer ones of these than Debian 12 has.
+_NEWER = {"meson": "1.5", "python3-pycotap": "1.1"}
+
+# What a cold setup downloads and builds, in GiB.
+_SPACE = 7.0
+LOGS = (apt.LOG, graft.LOG, qemu_build.LOG, kernel_build.LOG, rootfs.LOG)
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """What setup made; every path exists."""
+    qemu: Path
+    qemu_build: Path
+    qemu_tree: Path
+    qtests: Path
+    qemu_version: str
+    kernel: Path
+    kernel_release: str
+    kernel_src: Optional[Path]
+    # Options of our fragments that the kernel's source does not have.
+    kernel_missing: tuple[str, ...]
+    modules: Path
+    initramfs: Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of setup that every verb takes."""
+    group = parser.add_argument_group("what to build and boot")
+    group.add_argument("--kernel-src", metavar="DIR", type=Path,
+                       help="build the guest kernel from this Linux tree "
+                            "(6.12 or later)")
+    group.add_argument("--kernel-image", metavar="FILE", type=Path,
+                       help="boot this arm64 Image as it is")
+    group.add_argument("--kernel-debug", action="store_true",
+                       help="build the guest kernel with KASAN, lockdep and "
+                            "the like")
+    group.add_argument("--qemu-src", metavar="DIR", type=Path,
+                       help="build QEMU from this tree (10.0 or later); the "
+                            "tree itself is not changed")
+    group.add_argument("--qemu-suite", metavar="SUITE", default="",
+                       help="take QEMU's source from this Debian suite "
+                            f"(default {qemu_build.sources.QEMU_SUITES[0]})")
+
+
+def _backports(names: list[str]) -> list[str]:
+    """Fetch packages from the release's backports; returns .deb files."""
+    release = apt.codename()
+    suite = apt.Suite(f"{release}-backports", "deb")
+    folder = paths.ensure_dir(paths.CACHE / "downloads")
+    files = []
+    for name in names:
+        for old in folder.glob(f"{name}_*.deb"):
+            old.unlink()
+        try:
+            suite.run(["download", name], folder)
+        except apt.NotInSuite as e:
+            raise ui.LabError(
+                f"QEMU needs {name} {_NEWER[name]} or later; neither {release}"
+                f" nor {suite.name} has it on this machine's mirror") from e
+        files += [str(path) for path in folder.glob(f"{name}_*.deb")]
+    return files
+
+
+def packages() -> None:
+    """Install the Debian packages that are missing on this machine."""
+    wanted = list(_PACKAGES)
+    if apt.native_arch() != "arm64":
+        wanted += _CROSS_PACKAGES
+    have = apt.installed([*wanted, *_NEWER])
+    missing = [name for name in wanted if name not in have]
+    old = [name for name, minimum in _NEWER.items()
+           if name not in have or not apt.at_least(have[name], minimum)]
+    if not missing and not old:
+        return
+    proc.start_log(apt.LOG)
+    if old and apt.codename() == "bookworm":
+        missing += _backports(old)
+    else:
+        missing += old
+    apt.install(missing)
+
+
+def _kernel(opts: argparse.Namespace) -> kernel_build.Kernel:
+    if opts.kernel_image:
+        kernel = kernel_build.from_image(opts.kernel_image)
+        ui.note(f"kernel {kernel.release} from {opts.kernel_image}: it comes "
+                "without modules, the guests have what is built in")
+        return kernel
+    if opts.kernel_src:
+        kernel = kernel_build.from_tree(opts.kernel_src, opts.kernel_debug)
+    else:
+        kernel = kernel_build.default(opts.kernel_debug)
+    if kernel.missing:
+        ui.note(f"Linux {kernel.release} does not have "
+                f"{', '.join(kernel.missing)}: what needs them is skipped")
+    return kernel
+
+
+def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
+    """
+    Build what is missing or out of date and say where it is.
+
+    Cheap when nothing changed.  Raises LabError with what to do.
+    """
+    if opts.kernel_image and opts.kernel_src:
+        raise ui.LabError("--kernel-image and --kernel-src exclude each other;"
+                          " pass one")
+    apt.codename()
+    with cache.locked():
+        if not (paths.CACHE / "kernel").is_dir():
+            cache.need_space(_SPACE, "a first build")
+        packages()
+        qemu = qemu_build.build(opts.qemu_src, opts.qemu_suite, sanitize)
+        kernel = _kernel(opts)
+        initramfs = rootfs.initramfs(kernel.modules)
+    return Built(qemu.emulator, qemu.build, qemu.tree, qemu.qtests,
+                 qemu.version, kernel.image, kernel.release, kernel.source,
+                 kernel.missing, kernel.modules, initramfs)
