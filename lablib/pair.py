@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The two VMs together: start them, form the NTB, take them down."""
+
+import contextlib
+import time
+from typing import Any, Iterator, Optional
+
+from lablib import state, topology, ui, vntb
+from lablib.topology import Topology
+from lablib.vm import Vm
+
+# Seconds a guest may take to boot, unless --timeout says otherwise.
+BOOT_TIMEOUT = 120.0
+_ORDER = ("ep", "rc")
+
+
+def add_arguments(parser: Any) -> None:
+    """The options of verbs that boot the VMs."""
+    parser.add_argument("--topology", metavar="NAME", default=topology.DEFAULT,
+                        help="a topology of configs/topologies, or a .toml "
+                             "file (default: %(default)s)")
+    parser.add_argument("--timeout", metavar="S", type=float,
+                        default=BOOT_TIMEOUT,
+                        help="seconds a guest may take to boot, and the link "
+                             "to come up (default: %(default)g)")
+    parser.add_argument("--net", action="store_true",
+                        help="give each VM a user network (libslirp)")
+    parser.add_argument("--gdb", action="store_true",
+                        help="let gdb attach to each guest's kernel")
+    parser.add_argument("--trace", metavar="PATTERN", action="append",
+                        help="log QEMU's trace events that match, e.g. "
+                             "'pcie_cable*'; may be given again")
+    parser.add_argument("--append", metavar="WORDS",
+                        help="words to add to the kernel command lines")
+
+
+def options_of(args: Any, tp: Topology) -> dict[str, Any]:
+    """What start() wants to know from the command line."""
+    return {"net": args.net, "gdb": args.gdb, "trace": args.trace,
+            "append": args.append, "msi_parent": tp.ep.msi_parent}
+
+
+class Pair:
+    """
+    The two VMs of a topology and what is known about them.
+
+    Timestamps are of time.monotonic(); @started is when the first QEMU was
+    started.
+    """
+
+    def __init__(self, tp: Topology, st: state.State, built: Any = None,
+                 lock: Optional[state.Lock] = None) -> None:
+        self.topology = tp
+        self.st = st
+        self.built = built
+        self.lock = lock
+        self.tied = False
+        self.ep = Vm("ep", tp, st, built)
+        self.rc = Vm("rc", tp, st, built)
+        self.started = 0.0
+        self.booted = 0.0
+
+    def vm(self, role: str) -> Vm:
+        """The VM that plays @role."""
+        return self.ep if role == "ep" else self.rc
+
+    def start(self, order: tuple[str, ...] = _ORDER) -> None:
+        """Start the QEMUs in @order; they boot side by side."""
+        assert self.lock
+        self.started = time.monotonic()
+        for role in order:
+            self.vm(role).start(self.lock, self.tied)
+
+    def boot(self, timeout: float = BOOT_TIMEOUT,
+             order: tuple[str, ...] = _ORDER) -> None:
+        """Start the VMs and wait until both guests are up."""
+        with ui.step("boot both VMs"):
+            self.start(order)
+            self.wait_boot(timeout)
+
+    def wait_boot(self, timeout: float = BOOT_TIMEOUT) -> None:
+        """Wait until both guests that were started are up."""
+        deadline = time.monotonic() + timeout
+        for role in _ORDER:
+            self.vm(role).wait_boot(max(0.1, deadline - time.monotonic()))
+        self.booted = time.monotonic()
+
+    def form(self, timeout: float = BOOT_TIMEOUT) -> None:
+        """Form the NTB over the cable."""
+        with ui.step("form the NTB"):
+            vntb.form(self.ep, self.rc, self.topology, min(timeout, 60))
+
+    def revive(self, role: str, timeout: float = BOOT_TIMEOUT) -> None:
+        """Start the VM @role again after a kill(); returns when it is up."""
+        assert self.lock
+        self.vm(role).start(self.lock, self.tied)
+        self.vm(role).wait_boot(timeout)
+
+    def down(self) -> None:
+        """Take everything down; signals wait until it is done."""
+        with state.signals_held():
+            for vm in (self.ep, self.rc):
+                vm.stop()
+            self.st.forget()
+            if self.lock:
+                self.lock.release()
+                self.lock = None
+
+
+def create(tp: Topology, options: dict[str, Any], built: Any,
+           tied: bool) -> Pair:
+    """
+    Claim the lab and prepare a pair, nothing started yet.
+
+    When @tied, the VMs die with this process.
+    """
+    lock = state.claim()
+    try:
+        with state.signals_held():
+            st = state.State(topology=tp.name, sockets=state.make_sockets(),
+                             options=options, vms={}, facts={
+                                 "qemu": str(built.qemu),
+                                 "qemu_version": built.qemu_version,
+                                 "kernel": str(built.kernel),
+                                 "kernel_release": built.kernel_release})
+            st.save()
+    except BaseException:
+        lock.release()
+        raise
+    pair = Pair(tp, st, built, lock)
+    pair.tied = tied
+    return pair
+
+
+@contextlib.contextmanager
+def running(tp: Topology, options: dict[str, Any], built: Any,
+            keep: bool = False) -> Iterator[Pair]:
+    """
+    A pair for the length of a block; taken down at its end, however it ends.
+
+    With @keep the VMs outlive a block that ends well, and this process.
+    """
+    pair = create(tp, options, built, tied=not keep)
+    try:
+        yield pair
+    except BaseException:
+        pair.down()
+        raise
+    if not keep:
+        pair.down()
+
+
+def attach() -> Pair:
+    """The pair that runs, started by another command."""
+    st = state.running()
+    return Pair(topology.load(st.topology), st)

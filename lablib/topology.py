@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a topology file says: the two VMs, the cable, the endpoint function."""
+
+import dataclasses
+import ipaddress
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from lablib import paths
+from lablib.ui import LabError
+
+DIRECTORY = paths.REPO / "configs" / "topologies"
+DEFAULT = "two-vm"
+ROLES = ("ep", "rc")
+
+
+@dataclasses.dataclass(frozen=True)
+class Vm:
+    """One machine.  @memory is in MiB, @address an address with its prefix."""
+    role: str
+    cpus: int
+    memory: int
+    cpu: str
+    address: ipaddress.IPv4Interface
+    modules: tuple[str, ...]
+    msi_parent: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """An endpoint function as configfs takes it, in the order of the file."""
+    driver: str
+    header: dict[str, int]
+    attributes: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    """A whole topology.  @completion_timeout is in ms, 0 waits for ever."""
+    name: str
+    description: str
+    completion_timeout: int
+    ep: Vm
+    rc: Vm
+    function: Function
+
+    def vm(self, role: str) -> Vm:
+        """The machine that plays @role, "ep" or "rc"."""
+        return self.ep if role == "ep" else self.rc
+
+
+class _Table:
+    """A table of the file that knows where it is, for errors that say so."""
+
+    def __init__(self, file: Path, where: str, values: Any) -> None:
+        self.file = file
+        self.where = where
+        if not isinstance(values, dict):
+            raise self.error("should be a table")
+        self.values = dict(values)
+
+    def error(self, text: str) -> LabError:
+        return LabError(f"{self.file}: [{self.where}] {text}")
+
+    def take(self, key: str, kind: type, *default: Any) -> Any:
+        if key not in self.values:
+            if default:
+                return default[0]
+            raise self.error(f"lacks '{key}'")
+        value = self.values.pop(key)
+        # bool is an int in Python, not in a topology.
+        if type(value) is not kind:
+            raise self.error(f"'{key}' should be a {kind.__name__}, "
+                             f"not {value!r}")
+        return value
+
+    def table(self, key: str) -> "_Table":
+        return _Table(self.file, f"{self.where}.{key}", self.take(key, dict))
+
+    def numbers(self) -> dict[str, int]:
+        for key in self.values:
+            if not re.fullmatch(r"[a-z0-9_]+", key):
+                raise self.error(f"'{key}' is no name of a configfs attribute")
+        return {key: self.take(key, int) for key in list(self.values)}
+
+    def done(self) -> None:
+        if self.values:
+            raise self.error(f"has an unknown key '{next(iter(self.values))}'")
+
+
+def _mebibytes(table: _Table, key: str) -> int:
+    text = table.take(key, str)
+    match = re.fullmatch(r"([1-9][0-9]*)([MG])", text)
+    if not match:
+        raise table.error(f"'{key}' should look like \"512M\" or \"1G\", "
+                          f"not \"{text}\"")
+    return int(match[1]) * (1024 if match[2] == "G" else 1)
+
+
+def _vm(root: _Table, role: str) -> Vm:
+    table = root.table(role)
+    address = table.take("address", str)
+    try:
+        interface = ipaddress.IPv4Interface(address)
+    except ValueError as e:
+        raise table.error(f"'address': {e}") from e
+    modules = tuple(table.take("modules", list))
+    if not all(isinstance(name, str) and re.fullmatch(r"[\w-]+", name)
+               for name in modules):
+        raise table.error("'modules' should be a list of module names")
+    vm = Vm(role=role, cpus=table.take("cpus", int),
+            memory=_mebibytes(table, "memory"), cpu=table.take("cpu", str),
+            address=interface, modules=modules,
+            msi_parent=table.take("msi-parent", bool, True))
+    if not 1 <= vm.cpus <= 16:
+        raise table.error("'cpus' should be 1 to 16")
+    table.done()
+    return vm
+
+
+def _function(root: _Table) -> Function:
+    table = root.table("function")
+    function = Function(driver=table.take("driver", str),
+                        header=table.table("header").numbers(),
+                        attributes=table.table("attributes").numbers())
+    if not re.fullmatch(r"\w+", function.driver):
+        raise table.error(f"'{function.driver}' is no name of a function "
+                          "driver")
+    table.done()
+    return function
+
+
+def _parse(name: str, file: Path, values: dict[str, Any]) -> Topology:
+    root = _Table(file, "topology", values)
+    description = root.take("description", str)
+    cable = root.table("cable")
+    timeout = cable.take("completion-timeout", int)
+    if timeout < 0:
+        raise cable.error("'completion-timeout' should be 0 or more, in ms")
+    cable.done()
+    topology = Topology(name=name, description=description,
+                        completion_timeout=timeout, ep=_vm(root, "ep"),
+                        rc=_vm(root, "rc"), function=_function(root))
+    root.done()
+    if topology.ep.address.network != topology.rc.address.network:
+        raise root.error("ep and rc should have addresses of one network")
+    if topology.ep.address.ip == topology.rc.address.ip:
+        raise root.error("ep and rc have the same address")
+    return topology
+
+
+def names() -> list[str]:
+    """The topologies of this checkout."""
+    return sorted(file.stem for file in DIRECTORY.glob("*.toml"))
+
+
+def load(name: str) -> Topology:
+    """
+    Read topology @name of configs/topologies, or the file @name when it ends
+    in ".toml".
+    """
+    file = Path(name) if name.endswith(".toml") else DIRECTORY / f"{name}.toml"
+    try:
+        with open(file, "rb") as stream:
+            values = tomllib.load(stream)
+    except FileNotFoundError:
+        raise LabError(f"there is no topology '{name}'; there are: "
+                       f"{', '.join(names())} (or give a file that ends in "
+                       ".toml)") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise LabError(f"{file}: {e}") from e
+    return _parse(file.stem, file, values)

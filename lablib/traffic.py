@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Traffic between the guests: ping, iperf3, files with their checksums."""
+
+import dataclasses
+import json
+import re
+import statistics
+from typing import Any, Optional
+
+from lablib.agent import CommandError
+from lablib.ui import LabError
+from lablib.vm import Vm
+
+_IPERF_PORT = 5201
+_FILE_PORT = 5301
+
+
+@dataclasses.dataclass
+class Ping:
+    """What a series of pings gave."""
+    sent: int
+    received: int
+    rtt_ms: list[float]
+
+    def median(self) -> Optional[float]:
+        """The median round trip in ms."""
+        return statistics.median(self.rtt_ms) if self.rtt_ms else None
+
+
+@dataclasses.dataclass
+class Iperf:
+    """What one iperf3 run gave; @loss_pct is None for TCP."""
+    direction: str
+    protocol: str
+    gbit_s: float
+    loss_pct: Optional[float]
+
+
+@dataclasses.dataclass
+class Transfer:
+    """A file that crossed, with the sha256 seen at both ends."""
+    direction: str
+    mib: int
+    seconds: float
+    sent_sha256: str
+    received_sha256: str
+
+    def ok(self) -> bool:
+        """Whether it arrived as it left."""
+        return self.sent_sha256 == self.received_sha256
+
+
+def direction(source: Vm, to: Vm) -> str:
+    """How results name a direction, "rc-to-ep"."""
+    return f"{source.role}-to-{to.role}"
+
+
+def first_ping(source: Vm, to: Vm, timeout: int = 30) -> None:
+    """Ping until the first answer comes; @LabError when none does."""
+    result = source.run(f"ping -c 1 -i 0.2 -w {timeout} {to.spec.address.ip}",
+                        timeout=timeout + 10, check=False)
+    if result.status:
+        raise LabError(f"no answer to a ping from {source.role} to {to.role} "
+                       f"({to.spec.address.ip}) within {timeout} s; consoles: "
+                       f"{source.console_log}, {to.console_log}")
+
+
+def ping(source: Vm, to: Vm, count: int = 50) -> Ping:
+    """Send @count pings, 20 ms apart."""
+    result = source.run(f"ping -c {count} -i 0.02 -W 5 {to.spec.address.ip}",
+                        timeout=count + 30, check=False)
+    summary = re.search(r"(\d+) packets transmitted, (\d+) ", result.stdout)
+    if not summary:
+        raise LabError(f"ping in {source.role} said: "
+                       f"{(result.stderr or result.stdout).strip()[-200:]}")
+    times = [float(ms) for ms in
+             re.findall(r"time=([\d.]+) ms", result.stdout)]
+    return Ping(int(summary[1]), int(summary[2]), times)
+
+
+def _listen(vm: Vm, port: int, command: str, log: str) -> None:
+    """Start server @command in the guest; returns when @port is listened on."""
+    vm.run(f"""
+setsid sh -c {json.dumps(command)} >{log} 2>&1 </dev/null &
+n=1000
+until busybox grep -qi ':{port:04X} 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do
+	n=$((n - 1))
+	if [ $n = 0 ]; then tail -n 1 {log} >&2; exit 1; fi
+	busybox usleep 10000
+done
+""", timeout=30)
+
+
+def _iperf_report(source: Vm, text: str) -> dict[str, Any]:
+    try:
+        report = json.loads(text)
+    except ValueError:
+        raise LabError(f"iperf3 in {source.role} gave no report: "
+                       f"{text.strip()[-200:]}") from None
+    if report.get("error"):
+        raise LabError(f"iperf3 in {source.role}: {report['error']}")
+    return report["end"]
+
+
+def iperf(source: Vm, to: Vm, protocol: str, seconds: int = 10,
+          streams: int = 1, length: int = 65480) -> Iperf:
+    """
+    Send for @seconds from @source to @to, "tcp" or "udp" at full rate.
+
+    The rate and the loss are those that the receiver saw.
+    """
+    _listen(to, _IPERF_PORT, "iperf3 -s -1", "/tmp/iperf3.log")
+    udp = f"-u -b 0 -l {length}" if protocol == "udp" else ""
+    result = source.run(f"iperf3 -J -c {to.spec.address.ip} -t {seconds} "
+                        f"-P {streams} {udp}", timeout=seconds + 60,
+                        check=False)
+    end = _iperf_report(source, result.stdout or result.stderr)
+    if protocol == "tcp":
+        return Iperf(direction(source, to), protocol,
+                     end["sum_received"]["bits_per_second"] / 1e9, None)
+    # Before 3.12 the receiver's figures were in "sum" alone.
+    received = end.get("sum_received") or end["sum"]
+    return Iperf(direction(source, to), protocol,
+                 received["bits_per_second"] / 1e9, end["sum"]["lost_percent"])
+
+
+def transfer(source: Vm, to: Vm, mib: int = 256, timeout: int = 300
+             ) -> Transfer:
+    """Send a file of @mib MiB of random bytes over TCP, compare checksums."""
+    sent = source.output(f"head -c {mib}M /dev/urandom >/tmp/lab.sent && "
+                         "sha256sum </tmp/lab.sent", timeout).split()[0]
+    try:
+        _listen(to, _FILE_PORT, f"busybox nc -l -p {_FILE_PORT} "
+                                "</dev/null >/tmp/lab.received && "
+                                "touch /tmp/lab.complete", "/tmp/lab.nc.log")
+        took = source.output(f"""
+read -r from _ </proc/uptime
+busybox nc {to.spec.address.ip} {_FILE_PORT} </tmp/lab.sent || exit 1
+read -r until _ </proc/uptime
+echo $from $until""", timeout).split()
+        received = to.output("""
+n=3000
+until [ -e /tmp/lab.complete ]; do
+	n=$((n - 1)); [ $n -gt 0 ] || exit 1
+	busybox usleep 10000
+done
+sha256sum </tmp/lab.received""", timeout).split()[0]
+    except CommandError as e:
+        raise LabError(f"a file of {mib} MiB did not cross from {source.role} "
+                       f"to {to.role}: {e}") from e
+    finally:
+        source.run("rm -f /tmp/lab.sent", check=False)
+        to.run("rm -f /tmp/lab.received /tmp/lab.complete", check=False)
+    return Transfer(direction(source, to), mib,
+                    float(took[1]) - float(took[0]), sent, received)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Attach to the console of a VM; Ctrl-] leaves it."""
+
+import argparse
+import os
+import select
+import socket
+import sys
+import termios
+import tty
+
+from lablib import pair, ui
+from lablib.ui import LabError
+from lablib.vm import Vm
+
+_LEAVE = b"\x1d"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of console."""
+    parser.add_argument("vm", choices=("ep", "rc"), help="which one")
+
+
+def _join(console: socket.socket) -> None:
+    """Pass bytes both ways until one side ends or Ctrl-] is typed."""
+    sources = [console, sys.stdin.fileno()]
+    while True:
+        ready = select.select(sources, [], [])[0]
+        if console in ready:
+            data = console.recv(65536)
+            if not data:
+                ui.note("\r\nthe VM has ended")
+                return
+            os.write(sys.stdout.fileno(), data)
+        if sys.stdin.fileno() in ready:
+            data = os.read(sys.stdin.fileno(), 4096)
+            if not data:
+                # A script's input has ended; its output may still come.
+                sources.remove(sys.stdin.fileno())
+            before, leave, _ = data.partition(_LEAVE)
+            console.sendall(before)
+            if leave:
+                return
+
+
+def _connect(vm: Vm) -> socket.socket:
+    if not vm.alive():
+        raise LabError(vm.why_ended())
+    console = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    console.settimeout(2)
+    try:
+        console.connect(str(vm.console_socket()))
+    except OSError as e:
+        console.close()
+        raise LabError(f"cannot attach to the console of {vm.role}: {e}; the "
+                       f"log is {vm.console_log}") from e
+    console.settimeout(None)
+    return console
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the verb; returns the exit status."""
+    with _connect(pair.attach().vm(args.vm)) as console:
+        ui.note(f"console of {args.vm}: Ctrl-] leaves, Enter shows the prompt")
+        if not sys.stdin.isatty():
+            _join(console)
+            return 0
+        before = termios.tcgetattr(sys.stdin)
+        tty.setraw(sys.stdin)
+        try:
+            _join(console)
+        finally:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+            ui.note("")
+    return 0

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Form the NTB: configure the endpoint function, load drivers, bring up links."""
+
+import shlex
+import time
+
+from lablib.agent import CommandError
+from lablib.topology import Topology
+from lablib.ui import LabError
+from lablib.vm import Vm
+
+_CONFIGFS = "/sys/kernel/config/pci_ep"
+_FUNCTION = "lab"
+
+# Shell that the scripts below share.  Nothing in a guest tells a shell when a
+# file of sysfs appears, so await looks every 10 ms; $1 is a limit in seconds.
+_PRELUDE = r"""
+fail() { echo "$*" >&2; exit 9; }
+put() {
+	printf '%s\n' "$2" 2>/tmp/lab.err >"$1" && return
+	IFS= read -r why </tmp/lab.err
+	fail "${1#/sys/kernel/config/pci_ep/} = $2: ${why##*: }"
+}
+await() {
+	n=$(($1 * 100)); shift
+	until "$@"; do
+		n=$((n - 1)); [ $n -gt 0 ] || return 1
+		busybox usleep 10000
+	done
+}
+any() {
+	for found in $1; do
+		[ -e "$found" ] && return
+	done
+	false
+}
+netdev() {
+	for found in /sys/class/net/*; do
+		case $(busybox readlink "$found/device") in
+		*/ntb_netdev*) found=${found##*/}; return ;;
+		esac
+	done
+	false
+}
+"""
+
+
+class ConfigurationError(LabError):
+    """A guest's kernel refused something; the text has its own words."""
+
+
+def _script(vm: Vm, body: str, what: str, timeout: float) -> str:
+    """Run shell @body in the guest; explain a failure with the kernel's words."""
+    try:
+        return vm.run(_PRELUDE + body, timeout=timeout).stdout.strip()
+    except CommandError as e:
+        said = e.result.stderr.strip().splitlines()
+        reason = said[-1] if said else str(e)
+        kernel = vm.run("dmesg --level=emerg,alert,crit,err,warn | tail -n 1",
+                        check=False).stdout.strip()
+        raise ConfigurationError(
+            f"{what} of {vm.role} failed: {reason}"
+            + (f"; kernel: {kernel}" if kernel else "")
+            + f"; console: {vm.console_log}") from e
+
+
+def controller(ep: Vm, timeout: float = 10) -> str:
+    """The name of the endpoint controller, "<address>.pcie-ep"."""
+    return _script(ep, f"""
+await {timeout:.0f} any "{_CONFIGFS}/controllers/*.pcie-ep" ||
+	fail "no endpoint controller in {_CONFIGFS}/controllers"
+echo "${{found##*/}}"
+""", "the endpoint controller", timeout + 10)
+
+
+def configure(ep: Vm, topology: Topology, timeout: float = 30) -> None:
+    """
+    Make the function of @topology on the EP, bind it, start the controller.
+
+    The driver adds a group of its own below the function, named after the
+    device: the attributes that are not of the PCI header live there.
+    """
+    function = topology.function
+    name = controller(ep, timeout)
+    top = f"{_CONFIGFS}/functions/{function.driver}"
+    body = [f"modprobe {function.driver} 2>/dev/null || :",
+            f"[ -d {top} ] || fail 'this kernel has no endpoint function "
+            f"driver {function.driver}'",
+            f"mkdir {top}/{_FUNCTION} || fail 'cannot make the function'",
+            f"cd {top}/{_FUNCTION}"]
+    body += [f"put $PWD/{key} {value:#x}"
+             for key, value in function.header.items()]
+    body += [f'any "$PWD/{function.driver}.*" || fail "{function.driver} '
+             'has no attributes"', "own=$found"]
+    body += [f"put $own/{key} {value:#x}"
+             for key, value in function.attributes.items()]
+    _script(ep, "\n".join(body), "endpoint configuration", timeout)
+    start(ep, name, topology, timeout)
+
+
+def start(ep: Vm, name: str, topology: Topology, timeout: float = 30) -> None:
+    """Bind the function to controller @name, load the EP's drivers, start."""
+    function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
+    modules = " ".join(topology.ep.modules)
+    _script(ep, f"""
+ln -s {_CONFIGFS}/controllers/{name} {function}/primary/ 2>/tmp/lab.err || {{
+	IFS= read -r why </tmp/lab.err
+	fail "binding the function to {name}: ${{why##*: }}"
+}}
+for module in {modules}; do
+	modprobe $module || fail "cannot load $module"
+done
+put {_CONFIGFS}/controllers/{name}/start 1
+""", "endpoint configuration", timeout)
+
+
+def stop(ep: Vm, topology: Topology, timeout: float = 60) -> None:
+    """Undo start(): what a board needs too before its host comes back anew."""
+    name = controller(ep)
+    function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
+    modules = " ".join(reversed(topology.ep.modules))
+    _script(ep, f"""
+put {_CONFIGFS}/controllers/{name}/start 0
+for module in {modules}; do
+	modprobe -r $module || fail "cannot unload $module"
+done
+rm {function}/primary/{name} || fail "cannot unbind the function"
+""", "endpoint shutdown", timeout)
+
+
+def restart(ep: Vm, topology: Topology, timeout: float = 90) -> None:
+    """Stop and start the endpoint that is configured already."""
+    stop(ep, topology, timeout)
+    start(ep, controller(ep), topology, timeout)
+
+
+def _device_id(topology: Topology) -> str:
+    header = topology.function.header
+    return f"{header['vendorid']:#06x} {header['deviceid']:#06x}"
+
+
+def attach(rc: Vm, topology: Topology, timeout: float = 30) -> str:
+    """
+    Wait until the RC has the function, load the drivers; returns its address.
+
+    ntb_netdev finds its transport when it is loaded and only then: it is
+    loaded last, and anew after the function has come back.
+    """
+    vendor, device = _device_id(topology).split()
+    first, *rest = topology.rc.modules
+    again = " ".join(reversed(rest))
+    return _script(rc, f"""
+function_there() {{
+	for function in /sys/bus/pci/devices/*; do
+		read -r v <$function/vendor && read -r d <$function/device &&
+			[ "$v $d" = "{vendor} {device}" ] && return
+	done 2>/dev/null
+	false
+}}
+bound() {{ any "/sys/bus/ntb/devices/*"; }}
+await {timeout:.0f} function_there ||
+	fail "no PCI function {vendor}:{device} within {timeout:.0f} s"
+modprobe {first} || fail "cannot load {first}"
+await {timeout:.0f} bound || fail "{first} did not bind ${{function##*/}}"
+for module in {again}; do modprobe -r $module 2>/dev/null; done
+for module in {' '.join(rest)}; do
+	modprobe $module || fail "cannot load $module"
+done
+echo "${{function##*/}}"
+""", "attaching the NTB", 2 * timeout + 20)
+
+
+def address(vm: Vm, timeout: float = 30) -> str:
+    """Give the netdev its address and bring it up; returns its name."""
+    return _script(vm, f"""
+await {timeout:.0f} netdev || fail "ntb_netdev made no network device"
+ip addr replace {vm.spec.address} dev $found || fail "no address for $found"
+ip link set $found up || fail "$found does not come up"
+echo $found
+""", "the network device", timeout + 10)
+
+
+def await_carrier(vm: Vm, timeout: float = 30) -> None:
+    """Wait until the netdev has a carrier: the transport's link is up."""
+    _script(vm, f"""
+carrier() {{
+	read -r on 2>/dev/null </sys/class/net/$found/carrier && [ "$on" = 1 ]
+}}
+netdev || fail "there is no ntb_netdev device"
+await {timeout:.0f} carrier ||
+	fail "$found has no carrier after {timeout:.0f} s"
+""", "the link", timeout + 10)
+
+
+def form(ep: Vm, rc: Vm, topology: Topology, timeout: float = 60) -> None:
+    """Configure both ends and wait until the netdevs have their carrier."""
+    configure(ep, topology, timeout)
+    join(ep, rc, topology, timeout)
+
+
+def join(ep: Vm, rc: Vm, topology: Topology, timeout: float = 60) -> None:
+    """The part of form() after the endpoint has started."""
+    deadline = time.monotonic() + timeout
+    attach(rc, topology, timeout)
+    for vm in (ep, rc):
+        address(vm, max(1, deadline - time.monotonic()))
+    for vm in (ep, rc):
+        await_carrier(vm, max(1, deadline - time.monotonic()))
+
+
+def features(vm: Vm) -> list[str]:
+    """The NTB drivers that the guest has, loaded or built in, by name."""
+    names = sorted(set(vm.spec.modules))
+    return [name for name in names
+            if vm.run(f"[ -d /sys/module/{shlex.quote(name)} ]",
+                      check=False).status == 0]
