@@ -6,7 +6,7 @@ import re
 import tarfile
 from pathlib import Path
 
-from lablib import apt, cache, cpio, paths, proc, ui
+from lablib import apt, cache, cpio, guest_tools, paths, proc, ui
 
 SUITE = "trixie"
 LOG = "setup-rootfs.log"
@@ -56,6 +56,8 @@ def _convert(tar: tarfile.TarFile, out: cpio.Writer) -> None:
             content = tar.extractfile(member)
             assert content
             out.file(name, content.read(), member.mode & 0o7777)
+    if "usr/bin/sh" not in names:
+        out.symlink("usr/bin/sh", "bash")
     for command in _BUSYBOX:
         if not {f"usr/bin/{command}", f"usr/sbin/{command}"} & names:
             out.symlink(f"usr/bin/{command}", "busybox")
@@ -113,14 +115,13 @@ def _modules(modules: Path) -> bytes:
 
 
 def _overlay() -> bytes:
-    """This checkout's own files: guest-kernel/init and rootfs/."""
-    own = paths.REPO / "guest-kernel"
+    """This checkout's own files: its programs and init."""
     out = io.BytesIO()
     writer = cpio.Writer(out)
-    if (own / "rootfs").is_dir():
-        writer.tree(own / "rootfs")
-    if (own / "init").is_file():
-        writer.file("init", (own / "init").read_bytes(), 0o755)
+    for name, program in guest_tools.programs().items():
+        writer.file(f"usr/bin/{name}", program, 0o755)
+    init = paths.REPO / "guest-kernel" / "init"
+    writer.file("init", init.read_bytes(), 0o755)
     writer.close()
     return out.getvalue()
 

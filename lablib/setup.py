@@ -34,6 +34,7 @@ class Built:
     qemu_build: Path
     qemu_tree: Path
     qtests: Path
+    qtest_names: tuple[str, ...]
     qemu_version: str
     kernel: Path
     kernel_release: str
@@ -134,6 +135,10 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
         qemu = qemu_build.build(opts.qemu_src, opts.qemu_suite, sanitize)
         kernel = _kernel(opts)
         initramfs = rootfs.initramfs(kernel.modules)
-    return Built(qemu.emulator, qemu.build, qemu.tree, qemu.qtests,
-                 qemu.version, kernel.image, kernel.release, kernel.source,
-                 kernel.missing, kernel.modules, initramfs)
+    return Built(
+        qemu=qemu.emulator, qemu_build=qemu.build, qemu_tree=qemu.tree,
+        qtests=qemu.qtests, qtest_names=tuple(qemu_build.qtest_names()),
+        qemu_version=qemu.version, kernel=kernel.image,
+        kernel_release=kernel.release, kernel_src=kernel.source,
+        kernel_missing=kernel.missing, modules=kernel.modules,
+        initramfs=initramfs)

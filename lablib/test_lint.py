@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Check the style of the checkout's files; builds nothing."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Callable, Iterator
+
+from lablib import paths, setup, test_guest, testrunner
+
+_MAX_LINES = 800
+_CODE = (".c", ".h", ".py", ".sh")
+_SKIP_DIRS = {"build", "__pycache__"}
+_MARKERS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+_PRIVATE = re.compile(r"(?<![\w.])/(root|home/\w+)/")
+
+
+def _files() -> Iterator[Path]:
+    """The files of the checkout, without what git ignores."""
+    stack = [paths.REPO]
+    while stack:
+        for path in sorted(stack.pop().iterdir()):
+            if path.name in _SKIP_DIRS or path.name == ".git":
+                continue
+            if path.is_dir():
+                stack.append(path)
+            elif not path.name.endswith("~"):
+                yield path
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(paths.REPO).as_posix()
+
+
+def _is_code(path: Path) -> bool:
+    return path.suffix in _CODE or _name(path) in ("lab", ".ci/run")
+
+
+def _tool(argv: list[object], cwd: Path) -> list[str]:
+    """Complaints of a tool, one a line; none when it is content."""
+    done = subprocess.run([str(a) for a in argv], cwd=cwd, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    return lines if done.returncode else []
+
+
+def _checkpatch(built: setup.Built) -> list[str]:
+    """QEMU's checkpatch on the models and qtests, as grafted."""
+    names = [_name(p) for p in _files() if p.suffix in (".c", ".h")
+             and _name(p).split("/")[0] in ("hw", "include", "tests")]
+    return [line for name in names for line in
+            _tool(["perl", "scripts/checkpatch.pl", "--no-tree", "--terse",
+                   "--no-summary", "-f", name], built.qemu_tree)]
+
+
+def _pyflakes(_built: setup.Built) -> list[str]:
+    files = [p for p in _files() if p.suffix == ".py" or _name(p) == "lab"]
+    return _tool(["/usr/bin/python3", "-m", "pyflakes", *files], paths.REPO)
+
+
+def _length(_built: setup.Built) -> list[str]:
+    counts = ((p, len(p.read_bytes().splitlines())) for p in _files()
+              if _is_code(p))
+    return [f"{_name(p)}: {n} lines, at most {_MAX_LINES}"
+            for p, n in counts if n > _MAX_LINES]
+
+
+def _licence(_built: setup.Built) -> list[str]:
+    return [f"{_name(p)}: no SPDX-License-Identifier in the first lines"
+            for p in _files() if _is_code(p)
+            and b"SPDX-License-Identifier:" not in p.read_bytes()[:400]]
+
+
+def _unfinished(_built: setup.Built) -> list[str]:
+    own = Path(__file__)
+    return [f"{_name(p)}:{number}: {line.strip()}"
+            for p in _files() if _is_code(p) and p != own
+            for number, line in enumerate(p.read_text("utf-8").splitlines(), 1)
+            if _MARKERS.search(line)]
+
+
+def _private(_built: setup.Built) -> list[str]:
+    """Paths of one person's machine have no place in the project."""
+    found = []
+    for path in _files():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        found += [f"{_name(path)}:{number}: {line.strip()}"
+                  for number, line in enumerate(lines, 1)
+                  if _PRIVATE.search(line)]
+    return found
+
+
+def _registry(_built: setup.Built) -> list[str]:
+    """meson.build names every guest suite, and none that is gone."""
+    text = (paths.REPO / "meson.build").read_text(encoding="utf-8")
+    block = re.search(r"guest_suites = \[(.*?)\]", text, re.DOTALL)
+    named = set(re.findall(r"'([^']+)'", block.group(1))) if block else set()
+    return [f"meson.build and tests/guest differ in the suite {name}"
+            for name in sorted(named ^ set(test_guest.suites()))]
+
+
+_CHECKS: dict[str, Callable[[setup.Built], list[str]]] = {
+    "checkpatch": _checkpatch,
+    "pyflakes": _pyflakes,
+    "length": _length,
+    "licence": _licence,
+    "unfinished": _unfinished,
+    "private-paths": _private,
+    "registry": _registry,
+}
+
+
+def run(suite: testrunner.Suite, built: setup.Built) -> None:
+    """Run every check; each is one test."""
+    for name, check in _CHECKS.items():
+        complaints = check(built)
+        for line in complaints:
+            print(f"# {line}", flush=True)
+        print(f"{'not ok' if complaints else 'ok'} - lint/{name}", flush=True)
+        suite.add(name, testrunner.FAILED if complaints else testrunner.PASSED,
+                  complaints[0] if complaints else "")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+Run the tests. Suites: lint, qtest, qtest-asan (the qtests with the address
+and undefined behaviour sanitizers; only when named), and one for each file in
+tests/guest. Without names: all but qtest-asan.
+"""
+
+import argparse
+import contextlib
+import json
+import sys
+
+from lablib import (paths, setup, test_guest, test_lint, test_qtest,
+                    testrunner, ui)
+
+_ASAN = "qtest-asan"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of this verb."""
+    parser.add_argument("suites", nargs="*", metavar="SUITE",
+                        help="the suites to run")
+    parser.add_argument("--list", action="store_true",
+                        help="print the names of the suites")
+
+
+def _options(args: argparse.Namespace) -> list[str]:
+    """The options for setup again, as words."""
+    words = []
+    for name in ("kernel_src", "kernel_image", "qemu_src", "qemu_suite"):
+        value = getattr(args, name)
+        if value:
+            option = f"--{name.replace('_', '-')}"
+            path = value if isinstance(value, str) else value.resolve()
+            words += [option, str(path)]
+    if args.kernel_debug:
+        words.append("--kernel-debug")
+    return words
+
+
+def _run(name: str, args: argparse.Namespace,
+         built: setup.Built) -> testrunner.Suite:
+    suite = testrunner.Suite(name)
+    with testrunner.timed(suite):
+        if name == "lint":
+            test_lint.run(suite, built)
+        elif name == "qtest":
+            test_qtest.run(suite, built)
+        elif name == _ASAN:
+            test_qtest.run(suite, setup.ensure(args, sanitize=True))
+        else:
+            test_guest.run(suite, test_guest.suites()[name], _options(args))
+    return suite
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the verb; returns the exit status."""
+    default = ["lint", "qtest", *test_guest.suites()]
+    known = [*default, _ASAN]
+    if args.list:
+        print("\n".join(known))
+        return 0
+    for name in args.suites:
+        if name not in known:
+            raise ui.LabError(f"no suite '{name}'; the suites are: "
+                              f"{', '.join(known)}")
+    # With --json, stdout carries nothing but the result.
+    with contextlib.ExitStack() as stack:
+        if args.json:
+            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        built = setup.ensure(args)
+        status = testrunner.close([_run(name, args, built)
+                                   for name in args.suites or default])
+    if args.json:
+        result = (paths.RESULTS / "test.json").read_text(encoding="utf-8")
+        print(json.dumps(json.loads(result), indent=2))
+    return status
