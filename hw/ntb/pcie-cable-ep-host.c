@@ -1,0 +1,309 @@
+/*
+ * PCIe cable, endpoint end: the host's memory as the functions reach it
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * One 64-bit region a function.  What the host mapped for the function and
+ * shared as a file is RAM in it, shown while the link is up and the function
+ * is bus master.  The rest traps: reads wait for the host's answer, writes
+ * are posted, and a write of the function's MSI message raises the vector.
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qemu/error-report.h"
+#include "qemu/log.h"
+#include "qemu/main-loop.h"
+#include "pcie-cable-ep-internal.h"
+#include "trace.h"
+
+/* Posted writes on their way, a function: more wait for the host. */
+#define EP_POSTED_MAX 128
+
+/* A range of PCI addresses that the host lets the function reach. */
+typedef struct EPMap {
+    uint64_t address;           /* bytes */
+    uint64_t size;              /* bytes */
+    PCIeCableWindow *window;    /* NULL: by message only */
+} EPMap;
+
+/* Trapped requests */
+
+static bool host_may_request(EPFunction *f, hwaddr addr)
+{
+    if (!pcie_cable_ep_link_up(f->cable)) {
+        return false;
+    }
+    if (!(qatomic_read(&f->command) & PCI_COMMAND_MASTER)) {
+        if (!f->reported_bme) {
+            f->reported_bme = true;
+            qemu_log_mask(LOG_GUEST_ERROR, "PCIe cable: function %u is not "
+                          "bus master, request at 0x%" HWADDR_PRIx
+                          " dropped\n", f->fn, addr);
+        }
+        return false;
+    }
+    if (pcie_cable_conn_serving()) {
+        qemu_log_mask(LOG_GUEST_ERROR, "PCIe cable: a host request to "
+                      "function %u leads back to the host at 0x%" HWADDR_PRIx
+                      ", refused\n", f->fn, addr);
+        return false;
+    }
+    return true;
+}
+
+static MemTxResult host_read(void *opaque, hwaddr addr, uint64_t *value,
+                             unsigned size, MemTxAttrs attrs)
+{
+    EPFunction *f = opaque;
+    PCIeCableEP *cable = f->cable;
+    VfuDmaRW req = { .address = addr, .count = size };
+    struct {
+        VfuDmaRW fixed;
+        uint8_t data[8];
+    } reply;
+    PCIeCableConn *conn;
+    int error;
+
+    *value = ~0ull;
+    if (!host_may_request(f, addr)) {
+        return MEMTX_OK;
+    }
+    conn = pcie_cable_ep_get_conn(cable);
+    if (!conn) {
+        return MEMTX_OK;
+    }
+    error = pcie_cable_conn_call(conn, VFU_DMA_READ, f->fn, &req, sizeof(req),
+                                 NULL, 0, &reply, sizeof(reply.fixed) + size,
+                                 cable->timeout_ms);
+    pcie_cable_conn_unref(conn);
+    if (error) {
+        /* Unsupported Request, completion timeout or a lost link */
+        trace_pcie_cable_ep_read_error(f->fn, addr, error);
+        return MEMTX_OK;
+    }
+    *value = ldn_le_p(reply.data, size);
+    return MEMTX_OK;
+}
+
+/* The host has seen a posted write; MSIs behind the last one go now. */
+static void host_posted_done(void *opaque, int error)
+{
+    EPFunction *f = opaque;
+    uint64_t msis = 0;
+
+    WITH_QEMU_LOCK_GUARD(&f->cable->posted_lock) {
+        if (--f->posted == 0) {
+            msis = f->msi_deferred;
+            f->msi_deferred = 0;
+        }
+    }
+    if (error && error != ECONNRESET) {
+        trace_pcie_cable_ep_posted_error(f->fn, error);
+    }
+    while (msis) {
+        pcie_cable_ep_signal(f, ctz64(msis));
+        msis &= msis - 1;
+    }
+}
+
+static void host_raise_msi(EPFunction *f, unsigned vector)
+{
+    bool deferred = false;
+
+    WITH_QEMU_LOCK_GUARD(&f->cable->posted_lock) {
+        if (f->posted) {
+            f->msi_deferred |= 1ull << vector;
+            deferred = true;
+        }
+    }
+    trace_pcie_cable_ep_msi(f->fn, vector, deferred);
+    if (!deferred) {
+        pcie_cable_ep_signal(f, vector);
+    }
+}
+
+static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
+                              unsigned size, MemTxAttrs attrs)
+{
+    EPFunction *f = opaque;
+    PCIeCableEP *cable = f->cable;
+    VfuDmaRW req = { .address = addr, .count = size };
+    uint8_t data[8];
+    PCIeCableConn *conn;
+    bool wait;
+
+    if (!host_may_request(f, addr)) {
+        return MEMTX_OK;
+    }
+    if (size == 4) {
+        int vector = cable->ops->msi_vector(cable->opaque, f->fn, addr, value);
+
+        if (vector >= 0 && vector < EP_MSI_VECTORS) {
+            host_raise_msi(f, vector);
+            return MEMTX_OK;
+        }
+    }
+    conn = pcie_cable_ep_get_conn(cable);
+    if (!conn) {
+        return MEMTX_OK;
+    }
+    stn_le_p(data, size, value);
+    WITH_QEMU_LOCK_GUARD(&cable->posted_lock) {
+        wait = ++f->posted > EP_POSTED_MAX;
+    }
+    if (wait) {
+        /* A read pushes the writes before it. */
+        VfuDmaRW flush = { .address = addr, .count = 0 };
+
+        pcie_cable_conn_call(conn, VFU_DMA_READ, f->fn, &flush, sizeof(flush),
+                             NULL, 0, &flush, sizeof(flush),
+                             cable->timeout_ms);
+    }
+    pcie_cable_conn_send_async(conn, VFU_DMA_WRITE, f->fn, &req, sizeof(req),
+                               data, size, NULL, 0, host_posted_done, f);
+    pcie_cable_conn_unref(conn);
+    return MEMTX_OK;
+}
+
+static const MemoryRegionOps host_ops = {
+    .read_with_attrs = host_read,
+    .write_with_attrs = host_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+    .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+};
+
+/* Mappings; BQL held */
+
+static bool map_overlaps(EPFunction *f, uint64_t address, uint64_t size)
+{
+    for (unsigned i = 0; i < f->maps->len; i++) {
+        EPMap *map = g_ptr_array_index(f->maps, i);
+
+        if (ranges_overlap(map->address, map->size, address, size)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void map_free(gpointer p)
+{
+    EPMap *map = p;
+
+    if (map->window) {
+        pcie_cable_window_remove(map->window);
+    }
+    g_free(map);
+}
+
+int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
+{
+    Error *err = NULL;
+    EPMap *m;
+
+    if (map->argsz < sizeof(*map) ||
+        map->flags & ~(VFU_DMA_MAP_READ | VFU_DMA_MAP_WRITE) ||
+        !map->size || map->size - 1 > UINT64_MAX - map->address ||
+        !QEMU_IS_ALIGNED(map->address | map->size | map->offset,
+                         VFU_PAGE_SIZE)) {
+        return EINVAL;
+    }
+    if (f->maps->len >= VFU_MAX_DMA_MAPS) {
+        return ENOSPC;
+    }
+    if (map_overlaps(f, map->address, map->size)) {
+        return EEXIST;
+    }
+    m = g_new0(EPMap, 1);
+    m->address = map->address;
+    m->size = map->size;
+    if (*fd >= 0 && map->flags & VFU_DMA_MAP_READ) {
+        m->window = pcie_cable_window_new(&f->host_ram, map->address,
+                                          map->size, *fd, map->offset,
+                                          !(map->flags & VFU_DMA_MAP_WRITE),
+                                          &err);
+        if (m->window) {
+            *fd = -1;
+        } else if (!f->reported_map) {
+            f->reported_map = true;
+            warn_report("PCIe cable: host memory at 0x%" PRIx64 " is reached "
+                        "by messages, not mapped: %s", map->address,
+                        error_get_pretty(err));
+        }
+        error_free(err);
+    }
+    g_ptr_array_add(f->maps, m);
+    return 0;
+}
+
+int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap)
+{
+    if (unmap->argsz < sizeof(*unmap) || unmap->flags & ~VFU_DMA_UNMAP_ALL) {
+        return EINVAL;
+    }
+    if (unmap->flags & VFU_DMA_UNMAP_ALL) {
+        if (unmap->address || unmap->size) {
+            return EINVAL;
+        }
+        g_ptr_array_set_size(f->maps, 0);
+        return 0;
+    }
+    for (unsigned i = 0; i < f->maps->len; i++) {
+        EPMap *map = g_ptr_array_index(f->maps, i);
+
+        if (map->address == unmap->address && map->size == unmap->size) {
+            g_ptr_array_remove_index_fast(f->maps, i);
+            return 0;
+        }
+    }
+    return ENOENT;
+}
+
+void pcie_cable_ep_host_drop_maps(EPFunction *f)
+{
+    g_ptr_array_set_size(f->maps, 0);
+}
+
+void pcie_cable_ep_host_update(EPFunction *f)
+{
+    memory_region_set_enabled(&f->host_ram, f->cable->link_up &&
+                              (f->command & PCI_COMMAND_MASTER));
+}
+
+void pcie_cable_ep_host_init(EPFunction *f)
+{
+    Object *owner = f->cable->owner;
+    g_autofree char *name = g_strdup_printf("pcie-host-fn%u", f->fn);
+
+    f->maps = g_ptr_array_new_with_free_func(map_free);
+    memory_region_init_io(&f->host, owner, &host_ops, f, name, UINT64_MAX);
+    /* Reads drop the BQL while they wait for the host. */
+    f->host.disable_reentrancy_guard = true;
+    memory_region_init(&f->host_ram, owner, "pcie-host-ram", UINT64_MAX);
+    memory_region_set_enabled(&f->host_ram, false);
+    memory_region_add_subregion(&f->host, 0, &f->host_ram);
+    address_space_init(&f->host_as, &f->host, name);
+}
+
+void pcie_cable_ep_host_free(EPFunction *f)
+{
+    g_ptr_array_unref(f->maps);
+    address_space_destroy(&f->host_as);
+    memory_region_del_subregion(&f->host, &f->host_ram);
+    object_unparent(OBJECT(&f->host_ram));
+    object_unparent(OBJECT(&f->host));
+}
+
+MemoryRegion *pcie_cable_ep_host_mr(PCIeCableEP *cable, unsigned fn)
+{
+    assert(fn < cable->num_functions);
+    return &cable->functions[fn].host;
+}
+
+AddressSpace *pcie_cable_ep_host_as(PCIeCableEP *cable, unsigned fn)
+{
+    assert(fn < cable->num_functions);
+    return &cable->functions[fn].host_as;
+}

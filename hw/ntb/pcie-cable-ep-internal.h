@@ -1,0 +1,143 @@
+/*
+ * PCIe cable, endpoint end: what its files share
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * pcie-cable-ep.c owns the link and its state, -server.c answers the host's
+ * messages, -host.c owns the host's memory as the functions reach it, -remap.c
+ * owns what the host maps of the BARs.  Fields belong to the file named at
+ * their group; BQL protects them unless said otherwise.
+ */
+#ifndef HW_NTB_PCIE_CABLE_EP_INTERNAL_H
+#define HW_NTB_PCIE_CABLE_EP_INTERNAL_H
+
+#include "qemu/event_notifier.h"
+#include "qemu/lockable.h"
+#include "qemu/notify.h"
+#include "qemu/rcu.h"
+#include "qemu/thread.h"
+#include "hw/ntb/pcie-cable-caps.h"
+#include "hw/ntb/pcie-cable-conn.h"
+#include "hw/ntb/pcie-cable-ep.h"
+#include "hw/ntb/pcie-cable-window.h"
+
+#define EP_MSI_VECTORS 32
+
+/* One range of a BAR that is RAM of this machine. */
+typedef struct EPRange {
+    uint64_t offset;            /* in the BAR, bytes */
+    uint64_t size;              /* bytes */
+    int fd;                     /* of the RAM block, not ours */
+    uint64_t fd_offset;
+    bool readonly;
+} EPRange;
+
+typedef struct EPBar {
+    PCIeCableEP *cable;
+    unsigned fn, index;
+    AddressSpace *as;           /* NULL: this BAR cannot exist */
+    MemTxAttrs attrs;
+    uint64_t size;              /* atomic: the server reads it */
+
+    /* -remap.c */
+    MemoryListener listener;
+    bool touched;               /* callbacks since the last begin */
+    GArray *found;              /* EPRange, as the callbacks found them */
+    GArray *ranges;             /* EPRange, what the SoC shows now */
+    GArray *shown;              /* EPRange, what the peer maps */
+} EPBar;
+
+typedef struct EPFunction {
+    PCIeCableEP *cable;
+    unsigned fn;
+    bool present;
+    uint16_t command;           /* atomic: the server reads it */
+    EPBar bars[PCIE_CABLE_NUM_BARS];
+
+    /* -host.c */
+    MemoryRegion host;          /* root: traps unless a window is there */
+    MemoryRegion host_ram;      /* container of windows */
+    AddressSpace host_as;
+    GPtrArray *maps;            /* EPMap, as the host made them */
+    uint64_t msi_deferred;      /* bit per vector, posted_lock */
+    unsigned posted;            /* DMA_WRITEs without a reply, posted_lock */
+    bool reported_bme, reported_map;
+
+    /* -server.c */
+    QemuMutex irq_lock;
+    int irq_fds[EP_MSI_VECTORS]; /* -1: none; irq_lock */
+} EPFunction;
+
+struct PCIeCableEP {
+    struct rcu_head rcu;
+    Object *owner;
+    const PCIeCableEPOps *ops;
+    void *opaque;
+    unsigned num_functions;
+    EPFunction functions[PCIE_CABLE_MAX_FUNCTIONS];
+    uint32_t timeout_ms;
+
+    /* -ep.c */
+    char *socket_path;
+    int listen_fd;
+    EventNotifier stop;
+    Notifier exit_notifier;
+    QemuThread thread;
+    bool thread_started;
+    PCIeCableConn *conn;        /* RCU: other threads take a reference */
+    PCIeCableStats stats;
+    PCIeCableCaps peer;
+    bool negotiated;            /* the peer's VERSION has been answered */
+    bool version_waits;         /* a plain peer waits for the link */
+    VfuHdr version_hdr;
+    bool ltssm;
+    bool link_up;               /* written with the BQL, atomic to read */
+    uint32_t link_functions;    /* bit N: function N, as trained */
+
+    /* -host.c */
+    QemuMutex posted_lock;
+
+    /* -server.c: unmaps and BME changes that vCPUs have not all seen */
+    int flushes;                /* atomic */
+    uint8_t *xfer;              /* VFU_MAX_XFER bytes, server thread */
+
+    /* -remap.c */
+    QemuMutex remap_lock;
+    QemuCond remap_cond;
+    unsigned remaps;            /* not acknowledged; remap_lock */
+};
+
+/* A reference to the connection, or NULL.  Any thread. */
+PCIeCableConn *pcie_cable_ep_get_conn(PCIeCableEP *cable);
+
+/* -ep.c: the peer's VERSION was acceptable.  Server thread, BQL held. */
+void pcie_cable_ep_negotiated(PCIeCableEP *cable, const VfuHdr *hdr);
+
+/* -server.c */
+bool pcie_cable_ep_request(void *opaque, PCIeCableConn *conn,
+                           PCIeCableRequest *req, Error **errp);
+void pcie_cable_ep_drop_irqs(EPFunction *f);
+/* Signal a vector.  Any thread. */
+void pcie_cable_ep_signal(EPFunction *f, unsigned vector);
+
+/* -host.c */
+void pcie_cable_ep_host_init(EPFunction *f);
+void pcie_cable_ep_host_free(EPFunction *f);
+/* Show or hide the windows, after a change of BME or of the link. */
+void pcie_cable_ep_host_update(EPFunction *f);
+void pcie_cable_ep_host_drop_maps(EPFunction *f);
+/*
+ * Returns 0 or a positive errno for the peer.  @fd is taken over when it is
+ * set to -1.  Server thread, BQL held.
+ */
+int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd);
+int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap);
+
+/* -remap.c */
+void pcie_cable_ep_remap_free(EPBar *bar);
+/* The peer maps nothing any more. */
+void pcie_cable_ep_remap_forget(PCIeCableEP *cable);
+/* Tell the peer what differs between ranges and shown. */
+void pcie_cable_ep_remap_update(EPBar *bar);
+
+#endif /* HW_NTB_PCIE_CABLE_EP_INTERNAL_H */

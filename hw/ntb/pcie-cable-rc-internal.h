@@ -1,0 +1,136 @@
+/*
+ * PCIe cable, root complex end: what its files share
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * pcie-cable-rc.c owns the link: it connects, learns the functions and plugs
+ * them.  pcie-cable-function.c is one remote function, a PCIDevice.
+ * pcie-cable-rc-map.c owns what is mapped on both sides: the pages of the
+ * BARs that the endpoint shares and the memory that a function may reach.
+ */
+#ifndef HW_NTB_PCIE_CABLE_RC_INTERNAL_H
+#define HW_NTB_PCIE_CABLE_RC_INTERNAL_H
+
+#include "qemu/event_notifier.h"
+#include "qemu/lockable.h"
+#include "qemu/thread.h"
+#include "hw/pci/pci_device.h"
+#include "hw/pci/pcie_port.h"
+#include "hw/ntb/pcie-cable-caps.h"
+#include "hw/ntb/pcie-cable-conn.h"
+#include "hw/ntb/pcie-cable-ep.h"
+#include "hw/ntb/pcie-cable-window.h"
+
+#define TYPE_PCIE_CABLE_RC "pcie-cable-rc"
+OBJECT_DECLARE_SIMPLE_TYPE(PCIeCableRC, PCIE_CABLE_RC)
+
+#define TYPE_PCIE_CABLE_FUNCTION "pcie-cable-function"
+OBJECT_DECLARE_SIMPLE_TYPE(PCIeCableFunction, PCIE_CABLE_FUNCTION)
+
+#define RC_MSI_VECTORS 32
+
+/* What the peer said of a function when the link came up; checked. */
+typedef struct RCFunctionInfo {
+    uint64_t bar_size[PCIE_CABLE_NUM_BARS]; /* bytes, 0: none */
+    uint8_t bar_type[PCIE_CABLE_NUM_BARS];  /* low bits of the register */
+    uint8_t exp_cap;            /* offset, 0: none */
+    uint8_t msi_cap;            /* offset, 0: none */
+    uint8_t config[PCIE_CONFIG_SPACE_SIZE];
+} RCFunctionInfo;
+
+/* Pages of a BAR that show a file; BQL. */
+typedef struct RCMapping {
+    uint64_t offset;            /* in the BAR, bytes */
+    uint64_t size;              /* bytes */
+    int fd;
+    uint64_t fd_offset;
+    bool readonly;
+    PCIeCableWindow *window;    /* NULL while the function is not plugged */
+} RCMapping;
+
+typedef struct RCBar {
+    PCIeCableFunction *f;
+    unsigned index;
+    MemoryRegion mr;            /* traps; the windows lie on top */
+} RCBar;
+
+struct PCIeCableFunction {
+    PCIDevice parent_obj;
+
+    PCIeCableRC *rc;
+    unsigned fn;
+    RCFunctionInfo *info;
+    RCBar bars[PCIE_CABLE_NUM_BARS];
+    uint8_t *emulated;          /* bits of config space that this end owns */
+    bool live;                  /* plugged; resets are told to the peer */
+    bool in_flr;                /* the peer resets itself */
+
+    unsigned num_irqs;          /* eventfds in use */
+    struct RCIrq {
+        PCIeCableFunction *f;
+        EventNotifier event;
+    } irqs[RC_MSI_VECTORS];
+
+    /* -rc-map.c */
+    MemoryListener dma_listener;
+};
+
+struct PCIeCableRC {
+    Object parent_obj;
+
+    /* Properties */
+    char *socket;
+    char *bus;
+    uint8_t slot;
+    uint32_t timeout_ms;
+
+    PCIESlot *port;
+    PCIeCableConn *conn;        /* RCU: other threads take a reference */
+    PCIeCableStats stats;
+    Notifier machine_done;
+    QemuThread thread;
+    bool thread_started;
+    bool link_up;               /* atomic: functions are plugged */
+
+    PCIeCableFunction *functions[PCIE_CABLE_MAX_FUNCTIONS]; /* BQL, RCU */
+    GArray *mappings[PCIE_CABLE_MAX_FUNCTIONS][PCIE_CABLE_NUM_BARS]; /* BQL */
+    uint64_t bar_size[PCIE_CABLE_MAX_FUNCTIONS][PCIE_CABLE_NUM_BARS]; /* BQL */
+
+    /* Between the link thread, the reader and the main loop */
+    QemuMutex lock;
+    QemuCond cond;
+    bool quit;
+    bool settled;               /* the first attempt to connect is over */
+    bool closed;                /* the reader has ended */
+    unsigned link_seq;          /* LINK_STATE messages */
+    bool peer_up;
+    uint32_t peer_functions;
+    RCFunctionInfo *infos[PCIE_CABLE_MAX_FUNCTIONS];
+    enum { RC_TASK_NONE, RC_TASK_PLUG, RC_TASK_UNPLUG } task;
+};
+
+/* A reference to the connection, or NULL.  Any thread. */
+PCIeCableConn *pcie_cable_rc_get_conn(PCIeCableRC *rc);
+
+/*
+ * Forget @f: no request of the peer reaches it any more (but for those that
+ * run now, under RCU).  BQL held.
+ */
+void pcie_cable_rc_forget_function(PCIeCableRC *rc, PCIeCableFunction *f);
+
+/* -rc-map.c */
+
+/* The peer's REGION_REMAP; the connection's thread. */
+bool pcie_cable_rc_remap(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
+                         PCIeCableRequest *req, Error **errp);
+/* Show or take away what the peer mapped of @f's BARs.  BQL held. */
+void pcie_cable_rc_show_mappings(PCIeCableFunction *f);
+void pcie_cable_rc_hide_mappings(PCIeCableFunction *f);
+/* Drop all mappings of a lost link.  BQL held. */
+void pcie_cable_rc_drop_mappings(PCIeCableRC *rc);
+
+/* Publish what @f may reach, from now on.  BQL held. */
+void pcie_cable_rc_publish(PCIeCableFunction *f);
+void pcie_cable_rc_unpublish(PCIeCableFunction *f);
+
+#endif /* HW_NTB_PCIE_CABLE_RC_INTERNAL_H */
