@@ -243,7 +243,7 @@ def signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def write_result(verb: str, result: dict[str, Any]) -> Path:
+def write_result(verb: str, result: Any) -> Path:
     """Write build/results/<verb>.json; returns where it is."""
     path = paths.ensure_dir(RESULTS) / f"{verb}.json"
     scratch = path.with_suffix(".new")

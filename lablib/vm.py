@@ -258,6 +258,8 @@ class Vm:
 
     def wait_boot(self, timeout: float) -> None:
         """Wait until the guest is up; says why when it is not in @timeout."""
+        if self._agent is not None:
+            return
         try:
             self._agent = self.session(timeout)
         except AgentError as e:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Form the NTB: configure the endpoint function, load drivers, bring up links."""
 
-import shlex
 import time
 
 from lablib.agent import CommandError
@@ -208,9 +207,9 @@ def join(ep: Vm, rc: Vm, topology: Topology, timeout: float = 60) -> None:
         await_carrier(vm, max(1, deadline - time.monotonic()))
 
 
-def features(vm: Vm) -> list[str]:
-    """The NTB drivers that the guest has, loaded or built in, by name."""
-    names = sorted(set(vm.spec.modules))
-    return [name for name in names
-            if vm.run(f"[ -d /sys/module/{shlex.quote(name)} ]",
-                      check=False).status == 0]
+def set_link(vm: Vm, state: str) -> None:
+    """Take the netdev "up" or "down"."""
+    _script(vm, f"""
+netdev || fail "there is no ntb_netdev device"
+ip link set $found {state} || fail "$found does not go {state}"
+""", "the network device", 30)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Measure, and print ratios to a baseline measured in the same run."""
+
+import argparse
+import importlib.util
+import json
+import types
+from typing import Any
+
+from lablib import pair, paths, setup, state, topology
+from lablib.ui import LabError
+
+BENCH = paths.REPO / "bench"
+
+
+def names() -> list[str]:
+    """The benches of this checkout: the modules of bench/."""
+    return sorted(path.stem for path in BENCH.glob("*.py"))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of bench."""
+    pair.add_arguments(parser)
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help=f"which: {', '.join(names())} (default: all)")
+
+
+def _load(name: str) -> types.ModuleType:
+    if name not in names():
+        raise LabError(f"there is no bench '{name}'; there are: "
+                       f"{', '.join(names())}")
+    spec = importlib.util.spec_from_file_location(f"bench_{name}",
+                                                  BENCH / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    return "\n".join(
+        f"{r['name']:<32}{r['value']:>12} {r['unit']:<7} "
+        f"{r['ratio']:>7.3f} x {r['baseline']} ({r['baseline_value']} "
+        f"{r['unit']})" for r in rows)
+
+
+def _with_pair(args: argparse.Namespace, built: Any,
+               benches: list[types.ModuleType]) -> list[dict[str, Any]]:
+    tp = topology.load(args.topology)
+    rows = []
+    with pair.running(tp, pair.options_of(args, tp), built) as both:
+        both.boot(args.timeout)
+        both.form(args.timeout)
+        for bench in benches:
+            rows += bench.run(both)
+    return rows
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the verb; returns the exit status."""
+    benches = [_load(name) for name in args.names or names()]
+    built = setup.ensure(args)
+    # A bench brings up what it needs by itself, or shares a formed pair.
+    sharing = [b for b in benches if getattr(b, "NEEDS_PAIR", False)]
+    rows = [row for b in benches if b not in sharing
+            for row in b.run(built)]
+    if sharing:
+        rows += _with_pair(args, built, sharing)
+    path = state.write_result("bench", rows)
+    print(json.dumps(rows, indent=2) if args.json else _table(rows))
+    if not args.json:
+        print(f"results: {path}")
+    return 0
