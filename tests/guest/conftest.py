@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the guest suites share: one running pair, and the launcher itself."""
+
+import argparse
+import dataclasses
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO))
+# The suites' labs are not the user's: their logs and records stay apart. Set
+# before lablib.state is imported.
+os.environ["VNTB_LAB_RUN_DIR"] = str(REPO / "build" / "run-tests")
+
+from lablib import pair, setup, topology  # noqa: E402
+
+OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
+           "msi_parent": True}
+
+
+@pytest.fixture(scope="session")
+def built():
+    """What setup made, for the options that `./lab test` was given."""
+    parser = argparse.ArgumentParser()
+    setup.add_arguments(parser)
+    words = os.environ.get("VNTB_LAB_OPTIONS", "")
+    return setup.ensure(parser.parse_args(shlex.split(words)))
+
+
+@pytest.fixture(scope="session")
+def two_vm():
+    """The topology that the suites run."""
+    return topology.load(topology.DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def both(built, two_vm):
+    """A pair with its NTB formed; a module's tests share it."""
+    with pair.running(two_vm, OPTIONS, built) as running:
+        running.boot()
+        running.form()
+        yield running
+
+
+@pytest.fixture
+def make_pair(built, two_vm):
+    """Context managers of pairs that differ: make_pair(msi_parent=False)."""
+    def make(**changes):
+        ep = {k: v for k, v in changes.items() if k == "msi_parent"}
+        tp = dataclasses.replace(two_vm,
+                                 ep=dataclasses.replace(two_vm.ep, **ep))
+        return pair.running(tp, OPTIONS | changes, built)
+    return make
+
+
+@dataclasses.dataclass
+class Launcher:
+    """`./lab` with a run directory and a socket directory of its own."""
+    run_dir: Path
+    sockets: Path
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """What a lab of this launcher finds in its environment."""
+        return os.environ | {"VNTB_LAB_RUN_DIR": str(self.run_dir),
+                             "VNTB_LAB_SOCKET_DIR": str(self.sockets)} | more
+
+    def words(self, verb: str, *args: str) -> list[str]:
+        """The command line of a verb, with the options of this test run."""
+        own = shlex.split(os.environ.get("VNTB_LAB_OPTIONS", ""))
+        return [str(REPO / "lab"), verb, *own, *args]
+
+    def run(self, verb: str, *args: str, **more: str
+            ) -> subprocess.CompletedProcess:
+        """Run a verb to its end."""
+        return subprocess.run(self.words(verb, *args), text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              env=self.environment(**more), timeout=300)
+
+    def start(self, verb: str, *args: str) -> subprocess.Popen:
+        """Start a verb in a session of its own."""
+        return subprocess.Popen(self.words(verb, *args), text=True,
+                                stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT,
+                                env=self.environment(), start_new_session=True)
+
+    def leftovers(self) -> list[str]:
+        """Processes and sockets that this launcher's labs have left."""
+        found = [str(path) for path in self.sockets.iterdir()]
+        mark = str(self.sockets).encode()
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                line = (process / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"qemu" in line and mark in line:
+                found.append(f"pid {process.name}")
+        return found
+
+
+@pytest.fixture
+def launcher(tmp_path_factory, built):
+    """A launcher whose labs are ended when the test is over."""
+    # Short: the paths of sockets are limited.
+    base = Path(subprocess.check_output(["mktemp", "-d"], text=True).strip())
+    (base / "s").mkdir()
+    own = Launcher(base / "r", base / "s")
+    yield own
+    own.run("down")
+    left = own.leftovers()
+    subprocess.run(["rm", "-rf", str(base)], check=True)
+    assert not left

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What goes wrong is told in one line, cleaned up, and fails the command."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from lablib import topology
+
+
+def closing_line(result):
+    """The error that a command ended with; it must have failed."""
+    assert result.returncode == 1, result.stderr
+    lines = result.stderr.strip().splitlines()
+    errors = [line for line in lines if line.startswith("lab: error: ")]
+    assert len(errors) == 1, result.stderr
+    assert lines[-1] == errors[0]
+    assert "Traceback" not in result.stderr
+    return errors[0]
+
+
+def topology_file(tmp_path, old, new):
+    """The two-vm topology with one thing changed."""
+    text = (topology.DIRECTORY / "two-vm.toml").read_text()
+    assert old in text
+    file = tmp_path / "changed.toml"
+    file.write_text(text.replace(old, new))
+    return str(file)
+
+
+def test_unknown_topology(launcher):
+    line = closing_line(launcher.run("run", "--topology", "three-vm"))
+    assert "three-vm" in line and "two-vm" in line
+
+
+def test_topology_with_a_mistake(launcher, tmp_path):
+    file = topology_file(tmp_path, "cpus = 2", "cpu-count = 2")
+    line = closing_line(launcher.run("run", "--topology", file))
+    assert file in line and "cpus" in line
+
+
+def test_two_labs_at_once(launcher):
+    assert launcher.run("up", "--no-ntb").returncode == 0
+    line = closing_line(launcher.run("run"))
+    assert "running already" in line and "./lab down" in line
+    # The lab that runs has not been harmed.
+    status = launcher.run("status")
+    assert status.returncode == 0, status.stdout
+    assert launcher.run("exec", "rc", "true").returncode == 0
+    down = launcher.run("down")
+    assert down.returncode == 0 and "ended ep and rc" in down.stdout
+    assert launcher.leftovers() == []
+
+
+def test_exec_without_a_lab(launcher):
+    assert "no lab is running" in closing_line(
+        launcher.run("exec", "rc", "true"))
+
+
+def test_exec_gives_output_and_status(launcher):
+    assert launcher.run("up", "--no-ntb").returncode == 0
+    result = launcher.run("exec", "ep", "echo out; echo err >&2; exit 7")
+    assert result.returncode == 7
+    assert (result.stdout, result.stderr) == ("out\n", "err\n")
+    piped = subprocess.run(launcher.words("exec", "rc", "sha256sum"),
+                           input=b"x" * 300000, capture_output=True,
+                           env=launcher.environment(), timeout=60)
+    assert piped.stdout.startswith(
+        subprocess.run(["sha256sum"], input=b"x" * 300000,
+                       capture_output=True).stdout[:64])
+
+
+def test_stale_sockets_and_record(launcher):
+    up = launcher.run("up", "--no-ntb")
+    assert up.returncode == 0, up.stderr
+    for found in launcher.leftovers():
+        if found.startswith("pid "):
+            os.kill(int(found[4:]), signal.SIGKILL)
+    assert launcher.leftovers()
+    again = launcher.run("up", "--no-ntb")
+    assert again.returncode == 0, again.stderr
+    assert "cleared away" in again.stderr
+    assert len([f for f in launcher.leftovers() if "pid" not in f]) == 1
+
+
+def test_socket_path_too_long(launcher, tmp_path):
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    line = closing_line(launcher.run("run", VNTB_LAB_SOCKET_DIR=str(deep)))
+    assert "107" in line and "VNTB_LAB_SOCKET_DIR" in line
+    assert list(deep.iterdir()) == []
+
+
+def test_image_for_another_machine(launcher, tmp_path):
+    image = tmp_path / "bzImage"
+    image.write_bytes(b"\0" * 0x202 + b"HdrS" + b"\0" * 4096)
+    line = closing_line(launcher.run("run", "--kernel-image", str(image)))
+    assert str(image) in line and "arm64" in line
+
+
+def test_guest_that_never_boots(launcher):
+    line = closing_line(launcher.run("run", "--timeout", "20", "--append",
+                                     "rdinit=/usr/bin/true maxcpus=1 "
+                                     "panic=0"))
+    assert "console" in line and "-console.log" in line
+    assert launcher.leftovers() == []
+
+
+def test_guest_that_panics_is_told_at_once(launcher):
+    line = closing_line(launcher.run("run", "--timeout", "250", "--append",
+                                     "rdinit=/nonexistent root=/dev/none"))
+    # Its panic ended the wait, not the time it was given.
+    assert "panicked" in line and "-console.log" in line
+
+
+def test_qemu_that_refuses_its_command_line(launcher, tmp_path):
+    file = topology_file(tmp_path, 'cpu = "cortex-a57"', 'cpu = "z80"')
+    line = closing_line(launcher.run("run", "--topology", file))
+    assert "z80" in line and "-qemu.log" in line
+
+
+def test_endpoint_configuration_refused(launcher, tmp_path):
+    file = topology_file(tmp_path, "num_mws = 1", "num_mws = 9")
+    line = closing_line(launcher.run("run", "--topology", file))
+    assert "num_mws" in line and "Invalid argument" in line
+    assert "ep-console.log" in line
+    assert launcher.leftovers() == []
+
+
+def test_doorbell_count_refused_by_the_driver(launcher, tmp_path):
+    file = topology_file(tmp_path, "db_count = 16", "db_count = 99")
+    line = closing_line(launcher.run("run", "--topology", file))
+    # The driver's own words, from the kernel log.
+    assert "DB count 99 out of range" in line or "db_count" in line
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["boot both VMs", "form the NTB", "ping"])
+def test_interrupted(launcher, moment, number):
+    process = launcher.start("run")
+    for line in process.stdout:
+        if line.startswith(moment):
+            break
+    os.kill(process.pid, number)
+    rest = process.stdout.read()
+    assert process.wait(60) == 130, rest
+    assert "Traceback" not in rest
+    assert launcher.leftovers() == []
+
+
+def test_interrupted_while_qemu_starts(launcher):
+    # As early as there is anything to leave behind.
+    process = launcher.start("up")
+    state = launcher.run_dir / "state.json"
+    while not (state.exists() and re.search(r'"pid": \d', state.read_text())):
+        assert process.poll() is None
+    os.kill(process.pid, signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert launcher.leftovers() == []
+    assert not Path(state).exists()
+
+
+def test_run_that_is_killed_takes_its_vms_along(launcher):
+    process = launcher.start("run")
+    for line in process.stdout:
+        if line.startswith("form the NTB"):
+            break
+    process.kill()
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while any(f.startswith("pid") for f in launcher.leftovers()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    # Its sockets are cleared away by the next command.
+    launcher.run("down")
+    assert launcher.leftovers() == []
