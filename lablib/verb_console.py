@@ -2,12 +2,15 @@
 """Attach to the console of a VM; Ctrl-] leaves it."""
 
 import argparse
+import contextlib
+import fcntl
 import os
 import select
 import socket
 import sys
 import termios
 import tty
+from typing import Iterator
 
 from lablib import pair, ui
 from lablib.ui import LabError
@@ -43,9 +46,20 @@ def _join(console: socket.socket) -> None:
                 return
 
 
+@contextlib.contextmanager
+def _only_one(vm: Vm) -> Iterator[None]:
+    """QEMU serves one client at a time and leaves others in its queue."""
+    with open(f"{vm.console_socket()}.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError(f"the console of {vm.role} is in use by another "
+                           "`./lab console`; Ctrl-] there leaves it, or use "
+                           f"`./lab exec {vm.role} CMD`") from None
+        yield
+
+
 def _connect(vm: Vm) -> socket.socket:
-    if not vm.alive():
-        raise LabError(vm.why_ended())
     console = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     console.settimeout(2)
     try:
@@ -60,7 +74,10 @@ def _connect(vm: Vm) -> socket.socket:
 
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
-    with _connect(pair.attach().vm(args.vm)) as console:
+    vm = pair.attach().vm(args.vm)
+    if not vm.alive():
+        raise LabError(vm.why_ended())
+    with _only_one(vm), _connect(vm) as console:
         ui.note(f"console of {args.vm}: Ctrl-] leaves, Enter shows the prompt")
         if not sys.stdin.isatty():
             _join(console)
