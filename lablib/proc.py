@@ -52,9 +52,12 @@ class CountProgress:
 
 
 def _reason(tail: Sequence[str]) -> str:
+    """The line that says why: compilers first, others last."""
+    for line in tail:
+        if re.search(r"error: (?!ld returned)|undefined reference", line):
+            return line.strip()
     for line in reversed(tail):
-        if re.search(r"\b(error|ERROR|E:|FAILED|fatal|cannot|No such)\b",
-                     line):
+        if re.search(r"\b(error|ERROR|E:|FAILED|fatal|cannot|No such)", line):
             return line.strip()
     return tail[-1].strip() if tail else "no output"
 

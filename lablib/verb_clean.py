@@ -11,8 +11,8 @@ import shutil
 from lablib import cache, paths, state, ui
 
 # What setup puts in the cache.
-_SHARED = ("debian", "downloads", "guest-tools", "kernel", "qemu", "rootfs",
-           "sources")
+_SHARED = ("debian", "downloads", "guest-modules", "guest-tools", "kernel",
+           "qemu", "rootfs", "sources")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
