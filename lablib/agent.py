@@ -26,6 +26,10 @@ class AgentError(LabError):
     """The agent does not answer, or its VM has gone."""
 
 
+class AgentLost(AgentError):
+    """The connection with the agent broke, as when its VM ends."""
+
+
 class CommandError(LabError):
     """A command in a guest failed."""
 
@@ -108,7 +112,7 @@ class Agent:
             self._sock.settimeout(30)
             self._sock.sendall(data)
         except OSError as e:
-            raise AgentError(f"lost the agent of {self.vm}: {e}") from e
+            raise AgentLost(f"lost the agent of {self.vm}: {e}") from e
 
     def _receive(self, deadline: Optional[float]) -> bytes:
         """The next line, without its end; TimeoutError at @deadline."""
@@ -122,14 +126,14 @@ class Agent:
                 try:
                     piece = self._sock.recv(1 << 18)
                 except OSError as e:
-                    raise AgentError(f"lost the agent of {self.vm}: "
-                                     f"{e.strerror}") from e
+                    raise AgentLost(f"lost the agent of {self.vm}: "
+                                    f"{e.strerror}") from e
                 if not piece:
-                    raise AgentError(f"lost the agent of {self.vm}: its VM "
-                                     "has gone")
+                    raise AgentLost(f"lost the agent of {self.vm}: its VM "
+                                    "has gone")
                 self._buffer += piece
             elif ready:
-                raise AgentError(f"{self.vm} ended")
+                raise AgentLost(f"{self.vm} ended")
         line, self._buffer = self._buffer.split(b"\n", 1)
         return line
 

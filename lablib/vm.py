@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from lablib import paths, state
-from lablib.agent import PORTS, Agent, AgentError
+from lablib.agent import PORTS, Agent, AgentError, AgentLost
 from lablib.qmp import Qmp, QmpError
 from lablib.topology import Topology
 from lablib.ui import LabError
@@ -236,8 +236,9 @@ class Vm:
         console = _tail(self.console_log, 400)
         panic = [line for line in console if "Kernel panic" in line]
         if panic:
-            return (f"the kernel of {self.role} panicked: "
-                    f"{_untimed(panic[-1])}; console: {self.console_log}")
+            why = panic[0].partition("Kernel panic")[2].partition(": ")[2]
+            return (f"the kernel of {self.role} panicked: {why}; console: "
+                    f"{self.console_log}")
         said = _tail(self.qemu_log, 20)
         status = self._child.poll() if self._child else None
         how = ("" if status is None else
@@ -256,6 +257,10 @@ class Vm:
         return Agent(self.role, _agent_sockets(self.st, self.role), timeout,
                      self._descriptor())
 
+    def _gone_after(self, error: AgentError) -> bool:
+        """Whether @error came of the VM's end; QEMU hangs up before it ends."""
+        return self._ended(5 if isinstance(error, AgentLost) else 0)
+
     def wait_boot(self, timeout: float) -> None:
         """Wait until the guest is up; says why when it is not in @timeout."""
         if self._agent is not None:
@@ -263,7 +268,7 @@ class Vm:
         try:
             self._agent = self.session(timeout)
         except AgentError as e:
-            if not self.alive():
+            if self._gone_after(e):
                 raise VmError(self.why_ended()) from e
             said = [line for line in _tail(self.console_log, 20) if line]
             last = (f", the last line is: {_untimed(said[-1])}" if said
@@ -284,7 +289,7 @@ class Vm:
         try:
             return self.agent.run(command, **options)
         except AgentError as e:
-            if not self.alive():
+            if self._gone_after(e):
                 raise VmError(self.why_ended()) from e
             raise
 
