@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The devices of the lab's qemu-system-aarch64: the `virt` machine, what a
-# guest is driven with, and what the benchmarks compare the cable to. Devices
-# of this project are on by default where their machine is.
+# guest is driven with, what the benchmarks compare the cable to, and ours.
 CONFIG_ARM_VIRT=y
 CONFIG_ARM_GICV3=y
 CONFIG_PCIE_PORT=y
@@ -14,3 +13,5 @@ CONFIG_PCI_TESTDEV=y
 CONFIG_EDU=y
 CONFIG_IVSHMEM_DEVICE=y
 CONFIG_PL330=y
+CONFIG_PCIE_CABLE_RC=y
+CONFIG_RCAR_GEN4_PCIE_EP=y
