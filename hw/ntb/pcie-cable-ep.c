@@ -105,7 +105,12 @@ void pcie_cable_ep_negotiated(PCIeCableEP *cable, const VfuHdr *hdr)
         return;
     }
     ep_answer_version(cable, hdr);
-    ep_set_link(cable, cable->ltssm);
+    if (cable->ltssm) {
+        ep_set_link(cable, true);
+    } else {
+        /* The host waits to hear how things stand. */
+        ep_send_link_state(cable);
+    }
 }
 
 void pcie_cable_ep_set_ltssm(PCIeCableEP *cable, bool enable)

@@ -167,8 +167,8 @@ static void function_update_irqs(PCIeCableFunction *f)
         }
         event_notifier_set_handler(&irq->event, function_irq);
     }
-    for (unsigned i = 0; i < f->num_irqs; i += VFU_MAX_FDS) {
-        function_set_irqs(f, i, MIN(VFU_MAX_FDS, f->num_irqs - i),
+    for (unsigned i = 0; i < f->num_irqs; i += f->rc->max_fds) {
+        function_set_irqs(f, i, MIN(f->rc->max_fds, f->num_irqs - i),
                           VFU_IRQ_SET_DATA_EVENTFD);
     }
 }

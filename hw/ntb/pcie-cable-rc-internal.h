@@ -91,6 +91,8 @@ struct PCIeCableRC {
     QemuThread thread;
     bool thread_started;
     bool link_up;               /* atomic: functions are plugged */
+    unsigned max_fds;           /* the peer takes in one message */
+    char *last_reason;          /* of the last close; lock */
 
     PCIeCableFunction *functions[PCIE_CABLE_MAX_FUNCTIONS]; /* BQL, RCU */
     GArray *mappings[PCIE_CABLE_MAX_FUNCTIONS][PCIE_CABLE_NUM_BARS]; /* BQL */

@@ -154,8 +154,14 @@ static void *rc_reader(void *opaque)
 
     rcu_register_thread();
     reason = pcie_cable_conn_run(rc->conn);
-    info_report("PCIe cable: connection to the endpoint closed: %s", reason);
     WITH_QEMU_LOCK_GUARD(&rc->lock) {
+        /* The link thread tries again at once; say only what is new. */
+        if (g_strcmp0(reason, rc->last_reason)) {
+            info_report("PCIe cable: connection to the endpoint closed: %s",
+                        reason);
+            g_free(rc->last_reason);
+            rc->last_reason = g_strdup(reason);
+        }
         rc->closed = true;
         qemu_cond_broadcast(&rc->cond);
     }
@@ -206,6 +212,9 @@ static void rc_plug(PCIeCableRC *rc, bool cold)
         }
     }
     qatomic_set(&rc->link_up, true);
+    WITH_QEMU_LOCK_GUARD(&rc->lock) {
+        g_clear_pointer(&rc->last_reason, g_free);
+    }
 }
 
 static void rc_unplug(PCIeCableRC *rc)
@@ -291,6 +300,7 @@ static bool rc_handshake(PCIeCableRC *rc, Error **errp)
     if (!pcie_cable_caps_decode(reply, got, &caps, errp)) {
         return false;
     }
+    rc->max_fds = caps.max_msg_fds;
     if (!caps.link_state) {
         WITH_QEMU_LOCK_GUARD(&rc->lock) {
             rc->link_seq++;
@@ -487,8 +497,10 @@ static void rc_machine_done(Notifier *notifier, void *data)
     /* An endpoint that is ready now is there when the machine starts. */
     bql_unlock();
     WITH_QEMU_LOCK_GUARD(&rc->lock) {
-        while (!rc->settled && rc->task == RC_TASK_NONE) {
-            qemu_cond_wait(&rc->cond, &rc->lock);
+        while (!rc->settled && rc->task == RC_TASK_NONE &&
+               qemu_cond_timedwait(&rc->cond, &rc->lock,
+                                   RC_SETUP_TIMEOUT_MS)) {
+            /* woken: look again */
         }
         task = rc->task != RC_TASK_NONE;
     }
@@ -623,6 +635,7 @@ static void rc_finalize(Object *obj)
     rc_free_infos(rc);
     qemu_cond_destroy(&rc->cond);
     qemu_mutex_destroy(&rc->lock);
+    g_free(rc->last_reason);
     g_free(rc->socket);
     g_free(rc->bus);
 }
