@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Callable, Iterator
 
-from lablib import paths, setup, test_guest, testrunner
+from lablib import paths, qemu_build, setup, test_guest, testrunner
 
 _MAX_LINES = 800
 _CODE = (".c", ".h", ".py", ".sh")
@@ -95,12 +95,16 @@ def _private(_built: setup.Built) -> list[str]:
 
 
 def _registry(_built: setup.Built) -> list[str]:
-    """meson.build names every guest suite, and none that is gone."""
+    """The registries name every test there is, and none that is gone."""
     text = (paths.REPO / "meson.build").read_text(encoding="utf-8")
     block = re.search(r"guest_suites = \[(.*?)\]", text, re.DOTALL)
     named = set(re.findall(r"'([^']+)'", block.group(1))) if block else set()
-    return [f"meson.build and tests/guest differ in the suite {name}"
-            for name in sorted(named ^ set(test_guest.suites()))]
+    files = {p.stem for p in (paths.REPO / "tests/qtest").glob("*-test.c")}
+    differ = {"meson.build": named ^ set(test_guest.suites()),
+              "tests/qtest/pcie-cable/meson.build":
+                  files ^ set(qemu_build.qtest_names())}
+    return [f"{registry}: named without a file or left out: {name}"
+            for registry, names in differ.items() for name in sorted(names)]
 
 
 _CHECKS: dict[str, Callable[[setup.Built], list[str]]] = {
