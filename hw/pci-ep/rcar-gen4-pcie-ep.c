@@ -56,10 +56,10 @@ static void update_irq(RCarGen4PCIeEP *s)
                  !!(int_status(s) & s->int_enable));
 }
 
-/* The LTSSM runs once it is enabled and the PHY is out of reset. */
+/* The LTSSM runs once it is enabled and nothing is held in reset. */
 static void update_ltssm(RCarGen4PCIeEP *s)
 {
-    dw_pcie_ep_set_ltssm(&s->core,
+    dw_pcie_ep_set_ltssm(&s->core, !s->core.in_reset &&
                          (s->rst_ctrl1 & RCAR_GEN4_RSTCTRL1_LTSSM_ENABLE) &&
                          !(s->rst_ctrl1 & RCAR_GEN4_RSTCTRL1_HOLD_PHY_RST));
 }
@@ -259,6 +259,7 @@ static void reset_ctrl_write(void *opaque, hwaddr offset, uint64_t val,
         reset_app(s);
     }
     dw_pcie_ep_set_reset(&s->core, assert);
+    update_ltssm(s);
 }
 
 static const MemoryRegionOps reset_ctrl_ops = {

@@ -5,8 +5,12 @@
  *
  * The node follows the binding renesas,rcar-gen4-pci-ep; clocks and reset
  * controller, which in the SoC are parts of the CPG, are nodes of their own.
+ * They are children of the root and not of the platform bus: the iATU sees
+ * CPU addresses, so dw_pcie_parent_bus_offset() in Linux wants a reg property
+ * that needs no translation.
  */
 #include "qemu/osdep.h"
+#include "qapi/error.h"
 #include "qemu/error-report.h"
 #include "hw/arm/fdt.h"
 #include "hw/pci-ep/rcar-gen4-pcie-ep.h"
@@ -77,18 +81,27 @@ static void add_clocks(void *fdt, const char *node, hwaddr base)
     qemu_fdt_setprop(fdt, node, "clock-names", names, sizeof(names));
 }
 
-static void add_reset(SysBusDevice *sbdev, PlatformBusDevice *pbus, void *fdt,
-                      const char *parent, const char *node)
+/* CPU address of an area; the platform bus knows offsets in itself. */
+static hwaddr area_address(SysBusDevice *sbdev, PlatformBusDevice *pbus,
+                           RCarGen4Area area)
 {
-    hwaddr addr = platform_bus_get_mmio_addr(pbus, sbdev,
-                                             RCAR_GEN4_AREA_RESET);
-    g_autofree char *reset = g_strdup_printf("%s/reset-controller@%"
-                                             HWADDR_PRIx, parent, addr);
+    return object_property_get_uint(OBJECT(&pbus->mmio), "addr",
+                                    &error_abort) +
+           platform_bus_get_mmio_addr(pbus, sbdev, area);
+}
+
+static void add_reset(SysBusDevice *sbdev, PlatformBusDevice *pbus, void *fdt,
+                      const char *node)
+{
+    hwaddr addr = area_address(sbdev, pbus, RCAR_GEN4_AREA_RESET);
+    g_autofree char *reset = g_strdup_printf("/reset-controller@%"
+                                             HWADDR_PRIx, addr);
     uint32_t phandle = qemu_fdt_alloc_phandle(fdt);
 
     qemu_fdt_add_subnode(fdt, reset);
     qemu_fdt_setprop_string(fdt, reset, "compatible", RESET_COMPATIBLE);
-    qemu_fdt_setprop_cells(fdt, reset, "reg", addr, RCAR_GEN4_RESET_SIZE);
+    qemu_fdt_setprop_sized_cells(fdt, reset, "reg", 2, addr,
+                                 2, (uint64_t)RCAR_GEN4_RESET_SIZE);
     qemu_fdt_setprop_cell(fdt, reset, "#reset-cells", 1);
     qemu_fdt_setprop_cell(fdt, reset, "phandle", phandle);
 
@@ -101,15 +114,14 @@ static void add_regions(SysBusDevice *sbdev, PlatformBusDevice *pbus,
                         void *fdt, const char *node)
 {
     g_autoptr(GByteArray) names = g_byte_array_new();
-    uint32_t reg[ARRAY_SIZE(area_names) * 2];
+    uint64_t reg[ARRAY_SIZE(area_names) * 2];
 
     for (unsigned i = 0; i < ARRAY_SIZE(area_names); i++) {
         RCarGen4Area area = area_names[i].area;
         MemoryRegion *mr = sysbus_mmio_get_region(sbdev, area);
 
-        reg[i * 2] = cpu_to_be32(platform_bus_get_mmio_addr(pbus, sbdev,
-                                                            area));
-        reg[i * 2 + 1] = cpu_to_be32(memory_region_size(mr));
+        reg[i * 2] = cpu_to_be64(area_address(sbdev, pbus, area));
+        reg[i * 2 + 1] = cpu_to_be64(memory_region_size(mr));
         append_name(names, area_names[i].name);
     }
     qemu_fdt_setprop(fdt, node, "reg", reg, sizeof(reg));
@@ -160,16 +172,15 @@ void rcar_gen4_pcie_ep_add_fdt_node(SysBusDevice *sbdev,
                                      "renesas,rcar-gen4-pcie-ep";
     RCarGen4PCIeEP *s = RCAR_GEN4_PCIE_EP(sbdev);
     const DWPCIeEPFeatures *features = s->core.features;
-    hwaddr base = platform_bus_get_mmio_addr(pbus, sbdev, RCAR_GEN4_AREA_DBI);
-    g_autofree char *node = g_strdup_printf("%s/pcie-ep@%" HWADDR_PRIx,
-                                            parent, base);
+    hwaddr base = area_address(sbdev, pbus, RCAR_GEN4_AREA_DBI);
+    g_autofree char *node = g_strdup_printf("/pcie-ep@%" HWADDR_PRIx, base);
 
     qemu_fdt_add_subnode(fdt, node);
     qemu_fdt_setprop(fdt, node, "compatible", compatible, sizeof(compatible));
     add_regions(sbdev, pbus, fdt, node);
     add_interrupts(sbdev, pbus, irq_start, fdt, node);
     add_clocks(fdt, node, base);
-    add_reset(sbdev, pbus, fdt, parent, node);
+    add_reset(sbdev, pbus, fdt, node);
     qemu_fdt_setprop_cell(fdt, node, "max-link-speed",
                           features->max_link_speed);
     qemu_fdt_setprop_cell(fdt, node, "num-lanes", features->max_link_width);
