@@ -487,7 +487,7 @@ static int conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
     int error = ECONNRESET;
 
     if (conn_serving) {
-        return EDEADLK;
+        return -EDEADLK;
     }
     qemu_sem_init(&wake, 0);
     WITH_QEMU_LOCK_GUARD(&conn->slot_lock) {
@@ -504,7 +504,7 @@ static int conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
     if (!slot) {
         qemu_sem_destroy(&wake);
         stat64_add(&conn->stats->timeouts, 1);
-        return ETIMEDOUT;
+        return -ETIMEDOUT;
     }
 
     if (conn_send_message(conn, &hdr, fixed, fixed_len, data, data_len,
@@ -548,7 +548,7 @@ static int conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                         "connection are only counted)", command, timeout_ms);
         }
     }
-    return error;
+    return -error;
 }
 
 int pcie_cable_conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,

@@ -208,13 +208,13 @@ int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
         !map->size || map->size - 1 > UINT64_MAX - map->address ||
         !QEMU_IS_ALIGNED(map->address | map->size | map->offset,
                          VFU_PAGE_SIZE)) {
-        return EINVAL;
+        return -EINVAL;
     }
     if (f->maps->len >= VFU_MAX_DMA_MAPS) {
-        return ENOSPC;
+        return -ENOSPC;
     }
     if (map_overlaps(f, map->address, map->size)) {
-        return EEXIST;
+        return -EEXIST;
     }
     m = g_new0(EPMap, 1);
     m->address = map->address;
@@ -241,11 +241,11 @@ int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
 int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap)
 {
     if (unmap->argsz < sizeof(*unmap) || unmap->flags & ~VFU_DMA_UNMAP_ALL) {
-        return EINVAL;
+        return -EINVAL;
     }
     if (unmap->flags & VFU_DMA_UNMAP_ALL) {
         if (unmap->address || unmap->size) {
-            return EINVAL;
+            return -EINVAL;
         }
         g_ptr_array_set_size(f->maps, 0);
         return 0;
@@ -258,7 +258,7 @@ int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap)
             return 0;
         }
     }
-    return ENOENT;
+    return -ENOENT;
 }
 
 void pcie_cable_ep_host_drop_maps(EPFunction *f)

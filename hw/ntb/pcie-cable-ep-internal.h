@@ -127,7 +127,7 @@ void pcie_cable_ep_host_free(EPFunction *f);
 void pcie_cable_ep_host_update(EPFunction *f);
 void pcie_cable_ep_host_drop_maps(EPFunction *f);
 /*
- * Returns 0 or a positive errno for the peer.  @fd is taken over when it is
+ * Returns 0 or a negative errno for the peer.  @fd is taken over when it is
  * set to -1.  Server thread, BQL held.
  */
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd);

@@ -439,7 +439,7 @@ static bool handle_dma_map(PCIeCableEP *cable, PCIeCableConn *conn,
         req->fds[0] = fd;
     }
     if (error) {
-        pcie_cable_conn_reply_error(conn, &req->hdr, error);
+        pcie_cable_conn_reply_error(conn, &req->hdr, -error);
     } else {
         pcie_cable_conn_reply(conn, &req->hdr, NULL, 0, NULL, 0);
     }
@@ -461,7 +461,7 @@ static bool handle_dma_unmap(PCIeCableEP *cable, PCIeCableConn *conn,
     BQL_LOCK_GUARD();
     error = pcie_cable_ep_host_unmap(f, &unmap);
     if (error) {
-        pcie_cable_conn_reply_error(conn, &req->hdr, error);
+        pcie_cable_conn_reply_error(conn, &req->hdr, -error);
     } else {
         reply_after_flush(cable, conn, &req->hdr, &unmap, sizeof(unmap));
     }

@@ -24,7 +24,7 @@ static bool query_region(PCIeCableConn *conn, unsigned fn, unsigned index,
                                      &reply, sizeof(reply), timeout_ms);
 
     if (error) {
-        error_setg_errno(errp, error, "no information on region %u of "
+        error_setg_errno(errp, -error, "no information on region %u of "
                          "function %u", index, fn);
         return false;
     }
@@ -45,7 +45,7 @@ static bool query_config(PCIeCableConn *conn, unsigned fn,
                                      timeout_ms);
 
     if (error) {
-        error_setg_errno(errp, error, "config space of function %u cannot be "
+        error_setg_errno(errp, -error, "config space of function %u cannot be "
                          "read", fn);
         return false;
     }

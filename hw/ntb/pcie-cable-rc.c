@@ -294,7 +294,7 @@ static bool rc_handshake(PCIeCableRC *rc, Error **errp)
                                              RC_SETUP_TIMEOUT_MS);
 
     if (error) {
-        error_setg_errno(errp, error, "no answer to VERSION");
+        error_setg_errno(errp, -error, "no answer to VERSION");
         return false;
     }
     if (!pcie_cable_caps_decode(reply, got, &caps, errp)) {

@@ -68,7 +68,7 @@ void pcie_cable_conn_unref(PCIeCableConn *conn);
  */
 char *pcie_cable_conn_run(PCIeCableConn *conn);
 
-/* Close; @reason (copied) is what pcie_cable_conn_run() returns.  Any thread. */
+/* Close; pcie_cable_conn_run() returns a copy of @reason.  Any thread. */
 void pcie_cable_conn_close(PCIeCableConn *conn, const char *reason);
 
 /* Is this thread inside pcie_cable_conn_run()?  Then it must not wait. */
@@ -98,8 +98,8 @@ void pcie_cable_conn_send_async(PCIeCableConn *conn, uint16_t command,
  * @reply, @reply_len: the reply's payload must have exactly this length
  * @timeout_ms: 0 waits for ever
  *
- * Returns 0 or a positive errno: ETIMEDOUT (counted), ECONNRESET, EDEADLK in
- * a serving thread, EPROTO for a reply of the wrong length (the connection
+ * Returns 0 or a negative errno: -ETIMEDOUT (counted), -ECONNRESET, -EDEADLK
+ * in a serving thread, -EPROTO for a reply of the wrong length (the connection
  * closes), or what the peer answered.  Drops the BQL while it waits, when
  * this thread holds it.
  */
@@ -108,7 +108,7 @@ int pcie_cable_conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                          const void *data, size_t data_len,
                          void *reply, size_t reply_len, uint32_t timeout_ms);
 
-/* The same for VERSION, whose reply has any length: *@got, at most @reply_max */
+/* The same for VERSION, whose reply has *@got bytes, at most @reply_max. */
 int pcie_cable_conn_call_version(PCIeCableConn *conn, const GByteArray *offer,
                                  void *reply, size_t reply_max, size_t *got,
                                  uint32_t timeout_ms);

@@ -6,28 +6,23 @@
 #ifndef HW_NTB_QEMU_COMPAT_H
 #define HW_NTB_QEMU_COMPAT_H
 
-/* 10.2 moved the memory API and the RAM blocks from exec/ to system/. */
-#if __has_include("system/memory.h")
-#include "system/memory.h"
-#else
-#include "exec/memory.h"
-#endif
-#if __has_include("system/address-spaces.h")
-#include "system/address-spaces.h"
-#else
-#include "exec/address-spaces.h"
-#endif
-#if __has_include("system/ramblock.h")
-#include "system/ramblock.h"
-#else
-#include "exec/ramblock.h"
-#endif
+#define CABLE_QEMU_10_1 (QEMU_VERSION_MAJOR > 10 || \
+                         (QEMU_VERSION_MAJOR == 10 && QEMU_VERSION_MINOR >= 1))
 
-/* 10.1 made class data and interface lists const. */
-#if __has_include("system/memory.h")
+/*
+ * 10.1 moved the memory API from exec/ to system/ and made class data and
+ * interface lists const.
+ */
+#if CABLE_QEMU_10_1
+#include "system/address-spaces.h"
+#include "system/memory.h"
+#include "system/ramblock.h"
 #define CABLE_CONST const
 #define CABLE_CLASS_DATA const void *
 #else
+#include "exec/address-spaces.h"
+#include "exec/memory.h"
+#include "exec/ramblock.h"
 #define CABLE_CONST
 #define CABLE_CLASS_DATA void *
 #endif
