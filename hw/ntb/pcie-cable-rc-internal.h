@@ -109,6 +109,7 @@ struct PCIeCableRC {
     uint32_t peer_functions;
     RCFunctionInfo *infos[PCIE_CABLE_MAX_FUNCTIONS];
     enum { RC_TASK_NONE, RC_TASK_PLUG, RC_TASK_UNPLUG } task;
+    QEMUBH *task_bh;            /* runs it in the main loop */
 };
 
 /* A reference to the connection, or NULL.  Any thread. */

@@ -247,10 +247,7 @@ static void rc_run_task(PCIeCableRC *rc, bool cold)
 
 static void rc_task_bh(void *opaque)
 {
-    PCIeCableRC *rc = opaque;
-
-    rc_run_task(rc, false);
-    object_unref(OBJECT(rc));
+    rc_run_task(opaque, false);
 }
 
 /* The link thread; no lock held unless said */
@@ -261,8 +258,7 @@ static void rc_ask_main_loop(PCIeCableRC *rc, int task)
         rc->task = task;
         qemu_cond_broadcast(&rc->cond);
     }
-    object_ref(OBJECT(rc));
-    aio_bh_schedule_oneshot(qemu_get_aio_context(), rc_task_bh, rc);
+    qemu_bh_schedule(rc->task_bh);
     WITH_QEMU_LOCK_GUARD(&rc->lock) {
         while (rc->task != RC_TASK_NONE && !rc->quit) {
             qemu_cond_wait(&rc->cond, &rc->lock);
@@ -490,6 +486,7 @@ static void rc_machine_done(Notifier *notifier, void *data)
     }
     rc->port = rc_find_port(rc, &error_fatal);
     rc_allow_reentrancy(rc);
+    rc->task_bh = qemu_bh_new(rc_task_bh, rc);
     qemu_thread_create(&rc->thread, "cable-rc-link", rc_thread, rc,
                        QEMU_THREAD_JOINABLE);
     rc->thread_started = true;
@@ -626,6 +623,8 @@ static void rc_finalize(Object *obj)
         bql_unlock();
         qemu_thread_join(&rc->thread);
         bql_lock();
+        /* The thread may have asked for something that nobody needs now. */
+        qemu_bh_delete(rc->task_bh);
     }
     for (unsigned fn = 0; fn < PCIE_CABLE_MAX_FUNCTIONS; fn++) {
         for (unsigned b = 0; b < PCIE_CABLE_NUM_BARS; b++) {
