@@ -38,10 +38,16 @@ class Function:
 
 @dataclasses.dataclass(frozen=True)
 class Topology:
-    """A whole topology.  @completion_timeout is in ms, 0 waits for ever."""
+    """
+    A whole topology.
+
+    @completion_timeout is in ms, 0 waits for ever; @removal_grace is in ms,
+    0 removes a function as soon as the link is lost.
+    """
     name: str
     description: str
     completion_timeout: int
+    removal_grace: int
     ep: Vm
     rc: Vm
     function: Function
@@ -139,10 +145,14 @@ def _parse(name: str, file: Path, values: dict[str, Any]) -> Topology:
     timeout = cable.take("completion-timeout", int)
     if timeout < 0:
         raise cable.error("'completion-timeout' should be 0 or more, in ms")
+    grace = cable.take("removal-grace", int)
+    if grace < 0:
+        raise cable.error("'removal-grace' should be 0 or more, in ms")
     cable.done()
     topology = Topology(name=name, description=description,
-                        completion_timeout=timeout, ep=_vm(root, "ep"),
-                        rc=_vm(root, "rc"), function=_function(root))
+                        completion_timeout=timeout, removal_grace=grace,
+                        ep=_vm(root, "ep"), rc=_vm(root, "rc"),
+                        function=_function(root))
     root.done()
     if topology.ep.address.network != topology.rc.address.network:
         raise root.error("ep and rc should have addresses of one network")

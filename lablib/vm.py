@@ -40,7 +40,8 @@ def _cable_arguments(topology: Topology, role: str, st: state.State
     return ["-device", "pcie-root-port,id=rp0,chassis=1,slot=1,"
                        "attention-button=off",
             "-object", f"pcie-cable-rc,id=cable0,socket={cable},bus=rp0,"
-                       f"completion-timeout={timeout}"]
+                       f"completion-timeout={timeout},"
+                       f"removal-grace={topology.removal_grace}"]
 
 
 def _agent_sockets(st: state.State, role: str) -> list[Path]:

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * pcie-cable-rc.c owns the link: it connects, learns the functions and plugs
- * them.  pcie-cable-function.c is one remote function, a PCIDevice.
+ * pcie-cable-rc.c owns the link: it connects and learns the functions.  pcie-cable-function.c is one remote function, a PCIDevice.
+ * pcie-cable-rc-plug.c puts them into the port and takes them out.
  * pcie-cable-rc-map.c owns what is mapped on both sides: the pages of the
  * BARs that the endpoint shares and the memory that a function may reach.
  */
@@ -83,6 +83,7 @@ struct PCIeCableRC {
     char *bus;
     uint8_t slot;
     uint32_t timeout_ms;
+    uint32_t grace_ms;
 
     PCIESlot *port;
     PCIeCableConn *conn;        /* RCU: other threads take a reference */
@@ -93,6 +94,11 @@ struct PCIeCableRC {
     bool link_up;               /* atomic: functions are plugged */
     unsigned max_fds;           /* the peer takes in one message */
     char *last_reason;          /* of the last close; lock */
+
+    /* -rc-plug.c: the guest is taking the functions out of use */
+    QEMUTimer *grace_timer;
+    int64_t grace_end;          /* ms of QEMU_CLOCK_REALTIME */
+    void (*unplugged)(struct PCIeCableRC *rc);
 
     PCIeCableFunction *functions[PCIE_CABLE_MAX_FUNCTIONS]; /* BQL, RCU */
     GArray *mappings[PCIE_CABLE_MAX_FUNCTIONS][PCIE_CABLE_NUM_BARS]; /* BQL */

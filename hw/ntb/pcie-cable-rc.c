@@ -22,10 +22,10 @@
 #include "hw/pci/pci_bridge.h"
 #include "hw/pci/pci_host.h"
 #include "hw/pci/pcie_host.h"
-#include "hw/qdev-properties.h"
 #include "system/system.h"
 #include "pcie-cable-rc-internal.h"
 #include "pcie-cable-rc-enum.h"
+#include "pcie-cable-rc-plug.h"
 #include "trace.h"
 
 /* How often to look whether the endpoint has come. */
@@ -169,59 +169,19 @@ static void *rc_reader(void *opaque)
     return NULL;
 }
 
-/* Plugging; main loop, BQL held */
+/* Tasks of the main loop; BQL held */
 
-static void rc_plug_function(PCIeCableRC *rc, unsigned fn, bool cold,
-                             bool multi)
+static void rc_task_done(PCIeCableRC *rc)
 {
-    PCIBus *bus = pci_bridge_get_sec_bus(PCI_BRIDGE(rc->port));
-    DeviceState *dev = qdev_new(TYPE_PCIE_CABLE_FUNCTION);
-    PCIeCableFunction *f = PCIE_CABLE_FUNCTION(dev);
-    g_autofree char *name = g_strdup_printf("function%u", fn);
-    Error *err = NULL;
-
-    f->rc = rc;
-    f->fn = fn;
-    f->info = g_steal_pointer(&rc->infos[fn]);
-    memcpy(rc->bar_size[fn], f->info->bar_size, sizeof(rc->bar_size[fn]));
-    if (cold) {
-        /* The machine has not started: it was there all the time. */
-        dev->hotplugged = false;
-    }
-    object_property_add_child(OBJECT(rc), name, OBJECT(dev));
-    qdev_prop_set_int32(dev, "addr", PCI_DEVFN(rc->slot, fn));
-    qdev_prop_set_bit(dev, "multifunction", multi);
-    if (!qdev_realize_and_unref(dev, BUS(bus), &err)) {
-        error_reportf_err(err, "PCIe cable: function %u of the endpoint "
-                          "cannot be plugged: ", fn);
-        object_unparent(OBJECT(dev));
-        return;
-    }
-    f->live = true;
-    trace_pcie_cable_rc_plugged(fn, cold);
+    QEMU_LOCK_GUARD(&rc->lock);
+    rc->task = RC_TASK_NONE;
+    qemu_cond_broadcast(&rc->cond);
 }
 
-static void rc_plug(PCIeCableRC *rc, bool cold)
+static void rc_unplugged(PCIeCableRC *rc)
 {
-    bool multi = rc->peer_functions & ~1u;
-
-    /* Function 0 last: it is the one that raises the hotplug event. */
-    for (int fn = PCIE_CABLE_MAX_FUNCTIONS - 1; fn >= 0; fn--) {
-        if (rc->infos[fn]) {
-            rc_plug_function(rc, fn, cold, multi);
-        }
-    }
-    qatomic_set(&rc->link_up, true);
-    WITH_QEMU_LOCK_GUARD(&rc->lock) {
-        g_clear_pointer(&rc->last_reason, g_free);
-    }
-}
-
-static void rc_unplug(PCIeCableRC *rc)
-{
-    qatomic_set(&rc->link_up, false);
-    pcie_cap_slot_surprise_removal(PCI_DEVICE(rc->port));
     pcie_cable_rc_drop_mappings(rc);
+    rc_task_done(rc);
 }
 
 /* Do what the link thread asks for. */
@@ -233,15 +193,15 @@ static void rc_run_task(PCIeCableRC *rc, bool cold)
         task = rc->task;
     }
     if (task == RC_TASK_PLUG) {
-        rc_plug(rc, cold);
+        pcie_cable_rc_plug(rc, cold);
+        WITH_QEMU_LOCK_GUARD(&rc->lock) {
+            g_clear_pointer(&rc->last_reason, g_free);
+        }
+        qatomic_set(&rc->link_up, true);
+        rc_task_done(rc);
     } else if (task == RC_TASK_UNPLUG) {
-        rc_unplug(rc);
-    } else {
-        return;
-    }
-    WITH_QEMU_LOCK_GUARD(&rc->lock) {
-        rc->task = RC_TASK_NONE;
-        qemu_cond_broadcast(&rc->cond);
+        qatomic_set(&rc->link_up, false);
+        pcie_cable_rc_unplug(rc, rc_unplugged);
     }
 }
 
@@ -596,6 +556,8 @@ static void rc_init(Object *obj)
                                   OBJ_PROP_FLAG_READWRITE);
     object_property_add_uint32_ptr(obj, "completion-timeout", &rc->timeout_ms,
                                    OBJ_PROP_FLAG_READWRITE);
+    object_property_add_uint32_ptr(obj, "removal-grace", &rc->grace_ms,
+                                   OBJ_PROP_FLAG_READWRITE);
     object_property_add(obj, "messages-sent", "uint64", rc_get_counter, NULL,
                         NULL, &rc->stats.sent);
     object_property_add(obj, "messages-received", "uint64", rc_get_counter,
@@ -604,28 +566,36 @@ static void rc_init(Object *obj)
                         NULL, NULL, &rc->stats.timeouts);
 }
 
+/* The threads end before the object does: they use it. */
+static void rc_unparent(Object *obj)
+{
+    PCIeCableRC *rc = PCIE_CABLE_RC(obj);
+    PCIeCableConn *conn;
+
+    if (!rc->thread_started) {
+        return;
+    }
+    WITH_QEMU_LOCK_GUARD(&rc->lock) {
+        rc->quit = true;
+        qemu_cond_broadcast(&rc->cond);
+    }
+    conn = pcie_cable_rc_get_conn(rc);
+    if (conn) {
+        pcie_cable_conn_close(conn, "this end goes away");
+        pcie_cable_conn_unref(conn);
+    }
+    bql_unlock();
+    qemu_thread_join(&rc->thread);
+    bql_lock();
+    rc->thread_started = false;
+    pcie_cable_rc_stop_unplug(rc);
+}
+
 static void rc_finalize(Object *obj)
 {
     PCIeCableRC *rc = PCIE_CABLE_RC(obj);
 
-    if (rc->thread_started) {
-        PCIeCableConn *conn;
-
-        WITH_QEMU_LOCK_GUARD(&rc->lock) {
-            rc->quit = true;
-            qemu_cond_broadcast(&rc->cond);
-        }
-        conn = pcie_cable_rc_get_conn(rc);
-        if (conn) {
-            pcie_cable_conn_close(conn, "this end goes away");
-            pcie_cable_conn_unref(conn);
-        }
-        bql_unlock();
-        qemu_thread_join(&rc->thread);
-        bql_lock();
-        /* The thread may have asked for something that nobody needs now. */
-        qemu_bh_delete(rc->task_bh);
-    }
+    pcie_cable_rc_drop_mappings(rc);
     for (unsigned fn = 0; fn < PCIE_CABLE_MAX_FUNCTIONS; fn++) {
         for (unsigned b = 0; b < PCIE_CABLE_NUM_BARS; b++) {
             g_array_unref(rc->mappings[fn][b]);
@@ -643,6 +613,7 @@ static void rc_class_init(ObjectClass *klass, CABLE_CLASS_DATA data)
 {
     UserCreatableClass *ucc = USER_CREATABLE_CLASS(klass);
 
+    klass->unparent = rc_unparent;
     ucc->complete = rc_complete;
     ucc->can_be_deleted = rc_can_be_deleted;
     object_class_property_add_str(klass, "socket", rc_get_socket,
