@@ -230,6 +230,67 @@ static void test_one_function(void)
     stop(qts, ep);
 }
 
+static unsigned count_in(const char *text, const char *needle)
+{
+    unsigned n = 0;
+
+    while ((text = strstr(text, needle))) {
+        text += strlen(needle);
+        n++;
+    }
+    return n;
+}
+
+/* Each kind of mistake is reported, and once only */
+static void test_guest_errors(void)
+{
+    static const char * const reports[] = {
+        "while the reset is asserted", "DBI write to read-only bits",
+        "does not exist: mask", "selected size code", "is not a multiple of",
+        " below base 0x", "where no iATU region",
+        "not of type MEM", "Max_Read_Request_Size 512", "port logic register",
+    };
+    g_autofree char *path = NULL;
+    g_autofree char *log = NULL;
+    int fd = g_file_open_tmp("rcar-gen4-pcie-ep-XXXXXX", &path, NULL);
+    QTestState *qts;
+    DWEp *ep;
+
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    qts = qtest_initf("-M %s -nodefaults -device rcar-gen4-pcie-ep,id=%s "
+                      "-d guest_errors -D %s", DW_EP_MACHINE, DW_EP_ID, path);
+    ep = dw_ep_init(qts);
+
+    for (int i = 0; i < 2; i++) {
+        dw_ep_set_reset(ep, true);
+        dw_ep_dbi_readl(ep, 0, PCI_VENDOR_ID);
+        dw_ep_set_reset(ep, false);
+        dw_ep_dbi_writew(ep, 0, PCI_DEVICE_ID, 0);
+        dw_ep_dbi2_writel(ep, 0, PCI_BASE_ADDRESS_1, MiB - 1);
+        dw_ep_dbi_writel(ep, 0, DW_PCIE_ECAP_REBAR + PCI_REBAR_CTRL,
+                         PCI_REBAR_CTRL_BAR_SIZE);
+        dw_ep_outbound(ep, 0, 0, ep->addr_space, MiB + 4, MiB);
+        dw_ep_atu_writel(ep, DW_EP_OUTBOUND, 0, DW_PCIE_ATU_LIMIT, 0);
+        qtest_readl(qts, ep->addr_space + 2 * MiB);
+        dw_ep_outbound(ep, 1, 0, ep->addr_space + MiB, 0, MiB);
+        dw_ep_atu_writel(ep, DW_EP_OUTBOUND, 1, DW_PCIE_ATU_CTRL1,
+                         DW_PCIE_ATU_TYPE_CFG0);
+        qtest_readl(qts, ep->addr_space + MiB);
+        dw_ep_dbi_writew(ep, 0, DW_PCIE_CAP_EXP + PCI_EXP_DEVCTL,
+                         PCI_EXP_DEVCTL_READRQ_512B);
+        dw_ep_dbi_writel(ep, 0, DW_PCIE_PORT_LOGIC_END - 4, 0);
+    }
+    stop(qts, ep);
+
+    g_assert_true(g_file_get_contents(path, &log, NULL, NULL));
+    for (unsigned i = 0; i < ARRAY_SIZE(reports); i++) {
+        g_test_message("expecting once: %s", reports[i]);
+        g_assert_cmpuint(count_in(log, reports[i]), ==, 1);
+    }
+    unlink(path);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -237,6 +298,7 @@ int main(int argc, char **argv)
     qtest_add_func("rcar-gen4-pcie-ep/phy", test_phy);
     qtest_add_func("rcar-gen4-pcie-ep/dma", test_no_dma_channels);
     qtest_add_func("rcar-gen4-pcie-ep/ltssm", test_ltssm_without_peer);
+    qtest_add_func("rcar-gen4-pcie-ep/guest-errors", test_guest_errors);
     qtest_add_func("rcar-gen4-pcie-ep/reset/controller",
                    test_reset_controller);
     qtest_add_func("rcar-gen4-pcie-ep/reset/access", test_access_in_reset);
