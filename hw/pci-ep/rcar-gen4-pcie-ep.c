@@ -370,6 +370,25 @@ static const VMStateDescription vmstate_rcar_gen4_pcie_ep = {
     .unmigratable = 1,
 };
 
+static void describe_properties(ObjectClass *klass)
+{
+    object_class_property_set_description(klass, "socket",
+        "UNIX socket where this end of the PCIe cable listens; without it "
+        "the cable is not plugged in");
+    object_class_property_set_description(klass, "completion-timeout",
+        "ms until a read of the host completes with all ones, 0 = never");
+    object_class_property_set_description(klass, "functions",
+        "PCI functions, 1 or 2");
+    object_class_property_set_description(klass, "num-ob-windows",
+        "outbound iATU regions, 1 to 16");
+    object_class_property_set_description(klass, "num-ib-windows",
+        "inbound iATU regions, 1 to 16");
+    object_class_property_set_description(klass, "msi-parent",
+        "the device tree names the machine's ITS as MSI parent");
+    object_class_property_set_description(klass, "stream-id",
+        "requester ID of the controller in its SoC");
+}
+
 static void rcar_gen4_pcie_ep_class_init(ObjectClass *klass,
                                          CABLE_CLASS_DATA data)
 {
@@ -384,6 +403,7 @@ static void rcar_gen4_pcie_ep_class_init(ObjectClass *klass,
     dc->hotpluggable = false;
     device_class_set_legacy_reset(dc, rcar_gen4_pcie_ep_reset);
     device_class_set_props(dc, rcar_gen4_pcie_ep_properties);
+    describe_properties(klass);
     set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
     nc->add_fdt_node = rcar_gen4_pcie_ep_add_fdt_node;
 }
