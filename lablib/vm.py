@@ -17,6 +17,10 @@ from lablib.qmp import Qmp, QmpError
 from lablib.topology import Topology
 from lablib.ui import LabError
 
+# Linux lets a root port whose slot is empty sleep, with its hotplug interrupt
+# off, and trusts that the port wakes it by a PME; QEMU's does not.
+_KERNEL_WORDS = {"ep": "", "rc": " pcie_port_pm=off"}
+
 # QOM paths of the two ends of the cable.
 CABLE_END = {"ep": "/machine/peripheral/ep0", "rc": "/objects/cable0"}
 
@@ -113,8 +117,8 @@ class Vm:
         return argv
 
     def _append(self) -> str:
-        extra = self.st.options.get("append") or ""
-        return f" {extra}" if extra else ""
+        extra = self.st.options.get("append")
+        return _KERNEL_WORDS[self.role] + (f" {extra}" if extra else "")
 
     def console_socket(self) -> Path:
         """Where `lab console` attaches."""

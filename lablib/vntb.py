@@ -12,7 +12,8 @@ _CONFIGFS = "/sys/kernel/config/pci_ep"
 _FUNCTION = "lab"
 
 # Shell that the scripts below share.  Nothing in a guest tells a shell when a
-# file of sysfs appears, so await looks every 10 ms; $1 is a limit in seconds.
+# file of sysfs appears, so await looks again and again; $1 is a limit in
+# seconds.
 _PRELUDE = r"""
 fail() { echo "$*" >&2; exit 9; }
 put() {
@@ -21,9 +22,11 @@ put() {
 	fail "${1#/sys/kernel/config/pci_ep/} = $2: ${why##*: }"
 }
 await() {
-	n=$(($1 * 100)); shift
+	read -r now _ </proc/uptime
+	end=$((${now%.*} + $1)); shift
 	until "$@"; do
-		n=$((n - 1)); [ $n -gt 0 ] || return 1
+		read -r now _ </proc/uptime
+		[ ${now%.*} -lt $end ] || return 1
 		busybox usleep 10000
 	done
 }
