@@ -120,8 +120,9 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
     else:
         suites = [suite] if suite else sources.QEMU_SUITES
         debian = sources.qemu(suites)
-        base, fixed, version = debian.path, True, debian.version
-        identity = f"debian {version}"
+        base, fixed = debian.path, True
+        version = (base / "VERSION").read_text(encoding="ascii").strip()
+        identity = f"debian {debian.version}"
     home = paths.CACHE / "qemu" / cache.key(
         identity, *(p.read_bytes() for p in graft.patches()))
     tree = home / "src"

@@ -47,7 +47,7 @@ def run(suite: testrunner.Suite, path: Path, options: list[str]) -> None:
     status = testrunner.stream(
         ["/usr/bin/python3", "-m", "pytest", "-v", "-p", "no:cacheprovider",
          f"--junitxml={report}", path], lambda line: None, env=env,
-        cwd=paths.REPO)
+        cwd=paths.REPO, log=f"pytest-{suite.name}.log")
     if report.is_file():
         _collect(suite, report)
     if status is None:

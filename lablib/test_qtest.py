@@ -5,7 +5,7 @@ import os
 import re
 from typing import Optional
 
-from lablib import setup, testrunner
+from lablib import paths, setup, testrunner
 
 # A test's name is a path. A failed assertion is reported without a number.
 _RESULT = re.compile(r"\s*(not )?ok (?:\d+ )?(?:- )?(/\S+)\s*"
@@ -17,6 +17,7 @@ class Tap:
 
     def __init__(self, program: str, suite: testrunner.Suite) -> None:
         self.program = program
+        self.log = f"qtest-{program}.log"
         self.suite = suite
         self.planned: Optional[int] = None
         self.seen = 0
@@ -56,6 +57,8 @@ class Tap:
         if reason and not counted:
             self.suite.add(self.program, testrunner.FAILED, reason)
             print(f"not ok - {self.program}: {reason}", flush=True)
+        if reason:
+            print(f"# log: {paths.LOGS / self.log}", flush=True)
 
 
 def run(suite: testrunner.Suite, built: setup.Built) -> None:
@@ -77,4 +80,4 @@ def run(suite: testrunner.Suite, built: setup.Built) -> None:
         print(f"# {program.name}", flush=True)
         tap = Tap(program.name, suite)
         tap.end(testrunner.stream([program, "--tap", "-k"], tap.line, env=env,
-                                  cwd=built.qemu_build))
+                                  cwd=built.qemu_build, log=tap.log))

@@ -63,34 +63,43 @@ def timed(suite: Suite) -> Iterator[None]:
 
 def stream(argv: Sequence[object], watch: Callable[[str], None], *,
            env: Optional[Mapping[str, str]] = None,
-           cwd: Optional[Path] = None) -> Optional[int]:
+           cwd: Optional[Path] = None, log: str) -> Optional[int]:
     """
-    Run a test program, print its output as it comes and show it to @watch.
+    Run a test program. Its stdout goes to @watch line by line and, but for
+    TAP's comments, to ours; with its stderr it is also in build/logs/@log.
+    stderr is kept apart because several QEMUs write to it at once.
 
-    Returns its exit status (negative: signal), None when it hung and was
-    ended. Nothing of it is left running in its process group.
+    Returns the exit status (negative: signal), None when the program hung and
+    was ended. Nothing of it is left running in its process group.
     """
-    process = subprocess.Popen(
-        [str(a) for a in argv], cwd=cwd, env={**os.environ, **(env or {})},
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, process_group=0, bufsize=0)
-    hung = False
-    try:
-        assert process.stdout
-        for line in _lines(process.stdout.fileno()):
-            if line is None:
-                hung = True
-                break
-            print(line, flush=True)
-            watch(line)
-        return None if hung else process.wait()
-    finally:
-        for sig in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, sig)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(10)
-                break
+    path = paths.ensure_dir(paths.LOGS) / log
+    path.unlink(missing_ok=True)
+    with open(path, "ab", buffering=0) as out:
+        process = subprocess.Popen(
+            [str(a) for a in argv], cwd=cwd, env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=out,
+            process_group=0, bufsize=0)
+        try:
+            assert process.stdout
+            for line in _lines(process.stdout.fileno()):
+                if line is None:
+                    return None
+                out.write(line.encode() + b"\n")
+                if not line.startswith("#"):
+                    print(line, flush=True)
+                watch(line)
+            return process.wait()
+        finally:
+            _end_group(process)
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sig)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+            return
 
 
 def _lines(fd: int) -> Iterator[Optional[str]]:
