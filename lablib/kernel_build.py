@@ -179,20 +179,36 @@ def from_tree(source: Path, debug: bool = False) -> Kernel:
                   source, missing)
 
 
-def from_image(image: Path) -> Kernel:
-    """The user's own Image, booted as it is; it brings no modules."""
+def _check_image(image: Path) -> bytes:
+    """Is @image an arm64 Image?  Returns its content."""
     if not image.is_file():
         raise ui.LabError(f"--kernel-image {image}: no such file")
     data = image.read_bytes()
-    if data[_MAGIC_OFFSET:_MAGIC_OFFSET + len(_MAGIC)] != _MAGIC:
-        for offset, magic, meaning in _OTHER_IMAGES:
-            if data[offset:offset + len(magic)] == magic:
-                raise ui.LabError(f"--kernel-image {image}: this is {meaning}")
-        raise ui.LabError(f"--kernel-image {image}: not an arm64 Image (no "
-                          f"ARM\\x64 at offset {_MAGIC_OFFSET}); pass "
-                          "arch/arm64/boot/Image")
-    banner = re.search(rb"Linux version (\S+)", data)
+    if data[_MAGIC_OFFSET:_MAGIC_OFFSET + len(_MAGIC)] == _MAGIC:
+        return data
+    for offset, magic, meaning in _OTHER_IMAGES:
+        if data[offset:offset + len(magic)] == magic:
+            raise ui.LabError(f"--kernel-image {image}: this is {meaning}")
+    raise ui.LabError(f"--kernel-image {image}: not an arm64 Image (no "
+                      f"ARM\\x64 at offset {_MAGIC_OFFSET}); pass "
+                      "arch/arm64/boot/Image")
+
+
+def from_image(image: Path) -> Kernel:
+    """The user's own Image, booted as it is; it brings no modules."""
+    banner = re.search(rb"Linux version (\S+)", _check_image(image))
     modules = paths.ensure_dir(paths.BUILD / "no-modules")
     return Kernel(image.resolve(),
                   banner.group(1).decode() if banner else "unknown",
                   modules, None)
+
+
+def check(source: Optional[Path], image: Optional[Path]) -> None:
+    """Refuse what the user passed before anything is built."""
+    if source and image:
+        raise ui.LabError("--kernel-image and --kernel-src exclude each other;"
+                          " pass one")
+    if source:
+        _check_tree(source.resolve())
+    if image:
+        _check_image(image)

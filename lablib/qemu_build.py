@@ -55,7 +55,7 @@ def qtest_names() -> list[str]:
                       registry.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def _check_tree(source: Path) -> str:
+def check_tree(source: Path) -> str:
     """Is @source a QEMU tree we can build?  Returns its version."""
     if not (source / "VERSION").is_file() or not (source / "qapi").is_dir():
         raise ui.LabError(f"--qemu-src {source}: not a QEMU source tree")
@@ -115,7 +115,7 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
     """
     if source:
         base, fixed = source.resolve(), False
-        version = _check_tree(base)
+        version = check_tree(base)
         identity = f"tree {base}"
     else:
         suites = [suite] if suite else sources.QEMU_SUITES

@@ -124,9 +124,9 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
 
     Cheap when nothing changed.  Raises LabError with what to do.
     """
-    if opts.kernel_image and opts.kernel_src:
-        raise ui.LabError("--kernel-image and --kernel-src exclude each other;"
-                          " pass one")
+    kernel_build.check(opts.kernel_src, opts.kernel_image)
+    if opts.qemu_src:
+        qemu_build.check_tree(opts.qemu_src.resolve())
     apt.codename()
     with cache.locked():
         if not (paths.CACHE / "kernel").is_dir():
