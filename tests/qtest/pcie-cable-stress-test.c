@@ -10,6 +10,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
+#include "qemu/cutils.h"
 #include "libqos/pcie-cable.h"
 
 #define DEFAULT_SECONDS 30
@@ -112,9 +113,13 @@ static void run_crossing(PCIeCable *c, unsigned seconds)
 
 static unsigned stress_seconds(void)
 {
+    unsigned seconds = DEFAULT_SECONDS;
     const char *text = getenv("PCIE_CABLE_STRESS_S");
 
-    return text ? strtoul(text, NULL, 10) : DEFAULT_SECONDS;
+    if (text) {
+        g_assert_cmpint(qemu_strtoui(text, NULL, 10, &seconds), ==, 0);
+    }
+    return seconds;
 }
 
 /*
