@@ -239,7 +239,7 @@ def _privilege(words: list[str]) -> list[str]:
         return []
     command = " ".join(["apt-get", *words])
     manual = ui.LabError("packages are missing and you are not root; run: "
-                         f"sudo {command}")
+                         f"sudo apt-get update && sudo {command}")
     try:
         if sys.stdin.isatty() and sys.stderr.isatty():
             ui.note(f"lab: this needs root: sudo {command}")
@@ -248,7 +248,7 @@ def _privilege(words: list[str]) -> list[str]:
         elif subprocess.call(["sudo", "-n", "true"], stdin=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL) != 0:
             raise manual
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         raise manual from None
     return ["sudo", "-n"]
 
