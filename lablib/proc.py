@@ -53,13 +53,19 @@ class CountProgress:
 
 def _reason(tail: Sequence[str]) -> str:
     """The line that says why: compilers first, others last."""
+    found = tail[-1] if tail else "no output"
+    for line in reversed(tail):
+        # ninja names the whole rule that failed, and that it stopped.
+        if not line.startswith(("FAILED:", "ninja:")) and re.search(
+                r"\b([Ee]rror|ERROR|E:|fatal|[Cc]annot|No such|No rule)",
+                line):
+            found = line
+            break
     for line in tail:
         if re.search(r"error: (?!ld returned)|undefined reference", line):
-            return line.strip()
-    for line in reversed(tail):
-        if re.search(r"\b(error|ERROR|E:|FAILED|fatal|cannot|No such)", line):
-            return line.strip()
-    return tail[-1].strip() if tail else "no output"
+            found = line
+            break
+    return found.strip()[:300]
 
 
 def _end_group(process: "subprocess.Popen[str]") -> None:
