@@ -52,20 +52,17 @@ class CountProgress:
 
 
 def _reason(tail: Sequence[str]) -> str:
-    """The line that says why: compilers first, others last."""
-    found = tail[-1] if tail else "no output"
-    for line in reversed(tail):
-        # ninja names the whole rule that failed, and that it stopped.
-        if not line.startswith(("FAILED:", "ninja:")) and re.search(
-                r"\b([Ee]rror|ERROR|E:|fatal|[Cc]annot|No such|No rule)",
-                line):
-            found = line
-            break
-    for line in tail:
-        if re.search(r"error: (?!ld returned)|undefined reference", line):
-            found = line
-            break
-    return found.strip()[:300]
+    """The line that says why: a compiler's first error, or the last one."""
+    for pattern, lines in (
+            (r"^\S+:\d+:(\d+:)? (?!note|warning|In )|undefined reference",
+             tail),
+            (r"\b([Ee]rror|ERROR|E:|fatal|[Cc]annot|No such|No rule)",
+             list(reversed(tail)))):
+        for line in lines:
+            # ninja names all files of the rule that failed.
+            if re.search(pattern, line) and not line.startswith("FAILED:"):
+                return line.strip()[:300]
+    return tail[-1].strip()[:300] if tail else "no output"
 
 
 def _end_group(process: "subprocess.Popen[str]") -> None:
