@@ -418,6 +418,14 @@ static void test_region_values(void)
     };
     PCIeCable *c = start("");
     CablePeer *p = connect_peer(c, CABLE_CAPS_ALL);
+    uint64_t value;
+
+    /* Nobody set Command.MEM: Unsupported Request, no error on the wire */
+    qtest_writel(c->soc, TARGET4, 0x600d600d);
+    g_assert_cmpint(cable_peer_region_write(p, 4, 0, 4, 0xbad), ==, 0);
+    g_assert_cmpint(cable_peer_region_read(p, 4, 0, 4, &value), ==, 0);
+    g_assert_cmphex(value, ==, UINT32_MAX);
+    g_assert_cmphex(qtest_readl(c->soc, TARGET4), ==, 0x600d600d);
 
     set_command(p, PCI_COMMAND_MEMORY);
     for (unsigned i = 0; i < ARRAY_SIZE(reads); i++) {
@@ -444,10 +452,12 @@ static void test_region_values(void)
     for (uint32_t region = 0; region < VFU_NUM_REGIONS; region++) {
         VfuRegionRW rw = { .region = region };
 
-        cable_peer_call(p, VFU_REGION_READ, 0, &rw, sizeof(rw), NULL, 0,
-                        NULL, 0);
-        cable_peer_call(p, VFU_REGION_WRITE, 0, &rw, sizeof(rw), NULL, 0,
-                        NULL, 0);
+        g_assert_cmpint(cable_peer_call(p, VFU_REGION_READ, 0, &rw,
+                                        sizeof(rw), NULL, 0, NULL, 0), ==,
+                        EINVAL);
+        g_assert_cmpint(cable_peer_call(p, VFU_REGION_WRITE, 0, &rw,
+                                        sizeof(rw), NULL, 0, NULL, 0), ==,
+                        EINVAL);
     }
     /* Config space of odd width and alignment arrives byte by byte. */
     g_assert_cmpint(cable_peer_region_write(p, VFU_REGION_CONFIG,
