@@ -24,9 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     removed = []
-    # Refuses while VMs of this checkout run.
-    state.claim().release()
     if paths.BUILD.is_dir():
+        # Refuses while VMs of this checkout run.
+        state.claim().release()
         shutil.rmtree(paths.BUILD)
         removed.append(str(paths.BUILD))
     if args.all:
