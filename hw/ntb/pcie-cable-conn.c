@@ -10,7 +10,8 @@
  *
  * File descriptors: the kernel ends a recvmsg() behind the data that carried
  * descriptors, so they belong to the message that has the last byte of what
- * that call returned.
+ * that call returned.  When that message is not complete the next recvmsg()
+ * asks for no more than its rest.
  */
 
 #include "qemu/osdep.h"
@@ -23,7 +24,9 @@
 #include "qemu/rcu.h"
 #include "qemu/sockets.h"
 #include "qemu/thread.h"
+#include "hw/core/cpu.h"
 #include "hw/ntb/pcie-cable-conn.h"
+#include "system/qtest.h"
 #include "trace.h"
 
 /* Requests that wait for a reply; the index is the low part of the ID. */
@@ -486,9 +489,15 @@ static int conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
     ConnSlot *slot;
     int error = ECONNRESET;
 
-    if (conn_serving) {
+    /*
+     * Only a vCPU's callback is written for the BQL to go away under it (in
+     * a qtest the main loop plays the vCPU); a device of the main loop that
+     * reaches here by DMA is not.
+     */
+    if (conn_serving || (locked && !current_cpu && !qtest_enabled())) {
         return -EDEADLK;
     }
+    timeout_ms = MIN(timeout_ms, INT_MAX);
     qemu_sem_init(&wake, 0);
     WITH_QEMU_LOCK_GUARD(&conn->slot_lock) {
         slot = conn_get_slot(conn, command, &hdr.id);
@@ -690,6 +699,22 @@ static bool conn_take_fds(PCIeCableConn *conn, struct msghdr *msg,
     return true;
 }
 
+/*
+ * How many bytes the message at the start of the buffer still lacks, as far
+ * as it is known; at least 1.
+ */
+static size_t conn_missing(PCIeCableConn *conn)
+{
+    size_t have = conn->rx_end - conn->rx_start;
+    VfuHdr hdr;
+
+    if (have < sizeof(hdr)) {
+        return sizeof(hdr) - have;
+    }
+    memcpy(&hdr, conn->rx + conn->rx_start, sizeof(hdr));
+    return hdr.size > have ? MIN(hdr.size, VFU_MAX_MSG) - have : 1;
+}
+
 /* Returns 1 for data, 0 for the end, -1 for an error. */
 static int conn_fill(PCIeCableConn *conn, Error **errp)
 {
@@ -715,6 +740,10 @@ static int conn_fill(PCIeCableConn *conn, Error **errp)
     }
     iov.iov_base = conn->rx + conn->rx_end;
     iov.iov_len = CONN_RX_SIZE - conn->rx_end;
+    if (conn->nfds) {
+        /* Whose descriptors?  Do not read on into the next message. */
+        iov.iov_len = conn_missing(conn);
+    }
 
     n = RETRY_ON_EINTR(recvmsg(conn->fd, &msg, MSG_CMSG_CLOEXEC));
     if (n <= 0) {

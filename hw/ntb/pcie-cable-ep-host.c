@@ -86,23 +86,27 @@ static MemTxResult host_read(void *opaque, hwaddr addr, uint64_t *value,
     return MEMTX_OK;
 }
 
-/* The host has seen a posted write; MSIs behind the last one go now. */
+/* The host has seen a posted write; MSIs right behind it go now. */
 static void host_posted_done(void *opaque, int error)
 {
     EPFunction *f = opaque;
-    uint64_t msis = 0;
+    uint32_t msis = 0;
 
     WITH_QEMU_LOCK_GUARD(&f->cable->posted_lock) {
-        if (--f->posted == 0) {
-            msis = f->msi_deferred;
-            f->msi_deferred = 0;
+        f->completed++;
+        for (unsigned v = 0; f->msi_deferred && v < EP_MSI_VECTORS; v++) {
+            if (f->msi_deferred & 1u << v &&
+                f->msi_behind[v] <= f->completed) {
+                msis |= 1u << v;
+            }
         }
+        f->msi_deferred &= ~msis;
     }
     if (error && error != ECONNRESET) {
         trace_pcie_cable_ep_posted_error(f->fn, error);
     }
     while (msis) {
-        pcie_cable_ep_signal(f, ctz64(msis));
+        pcie_cable_ep_signal(f, ctz32(msis));
         msis &= msis - 1;
     }
 }
@@ -112,8 +116,9 @@ static void host_raise_msi(EPFunction *f, unsigned vector)
     bool deferred = false;
 
     WITH_QEMU_LOCK_GUARD(&f->cable->posted_lock) {
-        if (f->posted) {
-            f->msi_deferred |= 1ull << vector;
+        if (f->posted != f->completed) {
+            f->msi_deferred |= 1u << vector;
+            f->msi_behind[vector] = f->posted;
             deferred = true;
         }
     }
@@ -150,7 +155,7 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
     }
     stn_le_p(data, size, value);
     WITH_QEMU_LOCK_GUARD(&cable->posted_lock) {
-        wait = ++f->posted > EP_POSTED_MAX;
+        wait = f->posted - f->completed >= EP_POSTED_MAX;
     }
     if (wait) {
         /* A read pushes the writes before it. */
@@ -159,6 +164,14 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
         pcie_cable_conn_call(conn, VFU_DMA_READ, f->fn, &flush, sizeof(flush),
                              NULL, 0, &flush, sizeof(flush),
                              cable->timeout_ms);
+        if (!host_may_request(f, addr)) {
+            /* The host took bus mastering away meanwhile. */
+            pcie_cable_conn_unref(conn);
+            return MEMTX_OK;
+        }
+    }
+    WITH_QEMU_LOCK_GUARD(&cable->posted_lock) {
+        f->posted++;
     }
     pcie_cable_conn_send_async(conn, VFU_DMA_WRITE, f->fn, &req, sizeof(req),
                                data, size, NULL, 0, host_posted_done, f);

@@ -37,7 +37,7 @@ typedef struct EPBar {
     unsigned fn, index;
     AddressSpace *as;           /* NULL: this BAR cannot exist */
     MemTxAttrs attrs;
-    uint64_t size;              /* atomic: the server reads it */
+    Stat64 size;                /* bytes; the server reads it */
 
     /* -remap.c */
     MemoryListener listener;
@@ -59,8 +59,10 @@ typedef struct EPFunction {
     MemoryRegion host_ram;      /* container of windows */
     AddressSpace host_as;
     GPtrArray *maps;            /* EPMap, as the host made them */
-    uint64_t msi_deferred;      /* bit per vector, posted_lock */
-    unsigned posted;            /* DMA_WRITEs without a reply, posted_lock */
+    /* posted_lock: DMA_WRITEs sent and replied to, in order */
+    uint64_t posted, completed;
+    uint32_t msi_deferred;      /* bit per vector */
+    uint64_t msi_behind[EP_MSI_VECTORS]; /* value of posted to wait for */
     bool reported_bme, reported_map;
 
     /* -server.c */
@@ -92,6 +94,7 @@ struct PCIeCableEP {
     VfuHdr version_hdr;
     bool ltssm;
     bool link_up;               /* written with the BQL, atomic to read */
+    char *last_reason;          /* of the last close; server thread */
     uint32_t link_functions;    /* bit N: function N, as trained */
 
     /* -host.c */
@@ -135,8 +138,8 @@ int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap);
 
 /* -remap.c */
 void pcie_cable_ep_remap_free(EPBar *bar);
-/* The peer maps nothing any more. */
-void pcie_cable_ep_remap_forget(PCIeCableEP *cable);
+/* Have the peer drop all its mappings, the link goes down. */
+void pcie_cable_ep_remap_withdraw(PCIeCableEP *cable);
 /* Tell the peer what differs between ranges and shown. */
 void pcie_cable_ep_remap_update(EPBar *bar);
 

@@ -117,7 +117,7 @@ static bool range_clip(const EPBar *bar, EPRange *range)
 {
     uint64_t page = MAX(VFU_PAGE_SIZE, qemu_real_host_page_size());
     uint64_t start = ROUND_UP(range->offset, page);
-    uint64_t end = MIN(range->offset + range->size, bar->size);
+    uint64_t end = MIN(range->offset + range->size, stat64_get(&bar->size));
 
     end = ROUND_DOWN(end, page);
     if (start >= end) {
@@ -164,15 +164,20 @@ void pcie_cable_ep_remap_update(EPBar *bar)
     bar->shown = wanted;
 }
 
-void pcie_cable_ep_remap_forget(PCIeCableEP *cable)
+void pcie_cable_ep_remap_withdraw(PCIeCableEP *cable)
 {
     for (unsigned i = 0; i < cable->num_functions; i++) {
         for (unsigned b = 0; b < PCIE_CABLE_NUM_BARS; b++) {
             EPBar *bar = &cable->functions[i].bars[b];
 
-            if (bar->as) {
-                g_array_set_size(bar->shown, 0);
+            if (!bar->as) {
+                continue;
             }
+            for (unsigned r = 0; cable->conn && r < bar->shown->len; r++) {
+                remap_send(bar, &g_array_index(bar->shown, EPRange, r),
+                           false);
+            }
+            g_array_set_size(bar->shown, 0);
         }
     }
 }

@@ -179,7 +179,7 @@ static bool handle_get_info(PCIeCableEP *cable, PCIeCableConn *conn,
 static uint64_t region_size(EPFunction *f, uint32_t index)
 {
     if (index <= VFU_REGION_BAR5) {
-        return f->bars[index].as ? qatomic_read(&f->bars[index].size) : 0;
+        return f->bars[index].as ? stat64_get(&f->bars[index].size) : 0;
     }
     return index == VFU_REGION_CONFIG ? PCIE_CONFIG_SPACE_SIZE : 0;
 }
@@ -245,6 +245,10 @@ static void config_read(PCIeCableEP *cable, EPFunction *f, uint64_t addr,
                         uint8_t *data, uint32_t count)
 {
     BQL_LOCK_GUARD();
+    if (!cable->link_up) {
+        memset(data, 0xff, count);
+        return;
+    }
     while (count) {
         unsigned n = config_piece(addr, count);
 
@@ -259,7 +263,7 @@ static void config_read(PCIeCableEP *cable, EPFunction *f, uint64_t addr,
 static void config_write(PCIeCableEP *cable, EPFunction *f, uint64_t addr,
                          const uint8_t *data, uint32_t count)
 {
-    while (count) {
+    while (count && cable->link_up) {
         unsigned n = config_piece(addr, count);
 
         cable->ops->config_write(cable->opaque, f->fn, addr, ldn_le_p(data, n),
@@ -274,7 +278,8 @@ static bool check_region_rw(EPFunction *f, const VfuRegionRW *rw)
 {
     uint64_t size;
 
-    if (rw->region >= VFU_NUM_REGIONS || rw->count > VFU_MAX_XFER) {
+    if ((rw->region > VFU_REGION_BAR5 && rw->region != VFU_REGION_CONFIG) ||
+        !rw->count || rw->count > VFU_MAX_XFER) {
         return false;
     }
     size = region_size(f, rw->region);

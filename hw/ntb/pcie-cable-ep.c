@@ -21,6 +21,8 @@
 #include "pcie-cable-ep-internal.h"
 #include "trace.h"
 
+#define EP_NO_FD_US 100000
+
 PCIeCableConn *pcie_cable_ep_get_conn(PCIeCableEP *cable)
 {
     PCIeCableConn *conn;
@@ -63,10 +65,11 @@ static void ep_set_link(PCIeCableEP *cable, bool up)
             }
         }
     }
-    qatomic_set(&cable->link_up, up);
     if (!up) {
-        pcie_cable_ep_remap_forget(cable);
+        /* The controller's caller waits for this in pcie_cable_ep_sync(). */
+        pcie_cable_ep_remap_withdraw(cable);
     }
+    qatomic_set(&cable->link_up, up);
     for (unsigned i = 0; i < cable->num_functions; i++) {
         pcie_cable_ep_host_update(&cable->functions[i]);
     }
@@ -147,8 +150,8 @@ void pcie_cable_ep_set_bar_size(PCIeCableEP *cable, unsigned fn, unsigned bar,
     EPBar *b = &cable->functions[fn].bars[bar];
 
     assert(fn < cable->num_functions && bar < PCIE_CABLE_NUM_BARS);
-    if (b->size != size) {
-        qatomic_set(&b->size, size);
+    if (stat64_get(&b->size) != size) {
+        stat64_set(&b->size, size);
         pcie_cable_ep_remap_update(b);
     }
 }
@@ -180,7 +183,12 @@ static void ep_serve(PCIeCableEP *cable, int fd)
     trace_pcie_cable_ep_connected();
 
     reason = pcie_cable_conn_run(conn);
-    info_report("PCIe cable: connection to the host closed: %s", reason);
+    /* A host may try again and again; say only what is new. */
+    if (g_strcmp0(reason, cable->last_reason)) {
+        info_report("PCIe cable: connection to the host closed: %s", reason);
+        g_free(cable->last_reason);
+        cable->last_reason = g_strdup(reason);
+    }
 
     bql_lock();
     qatomic_rcu_set((void **)&cable->conn, NULL);
@@ -215,6 +223,9 @@ static void *ep_thread(void *opaque)
         if (fd >= 0) {
             qemu_socket_set_block(fd);
             ep_serve(cable, fd);
+        } else if (errno == EMFILE || errno == ENFILE) {
+            /* The host stays in the queue until a descriptor is free. */
+            g_usleep(EP_NO_FD_US);
         }
     }
     rcu_unregister_thread();
@@ -228,6 +239,7 @@ static void *ep_thread(void *opaque)
 static int ep_listen(const char *path, Error **errp)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    struct stat st;
     int fd;
 
     if (strlen(path) >= sizeof(addr.sun_path)) {
@@ -248,7 +260,9 @@ static int ep_listen(const char *path, Error **errp)
         close(fd);
         return -1;
     }
-    if (errno == ECONNREFUSED) {
+    /* Connecting to what is no socket is refused as well. */
+    if (errno == ECONNREFUSED && lstat(path, &st) == 0 &&
+        S_ISSOCK(st.st_mode)) {
         unlink(path);
     }
     close(fd);
@@ -404,6 +418,7 @@ void pcie_cable_ep_free(PCIeCableEP *cable)
     qemu_mutex_destroy(&cable->posted_lock);
     g_free(cable->xfer);
     g_free(cable->socket_path);
+    g_free(cable->last_reason);
     /* Behind the address spaces, which go after a grace period as well. */
     g_free_rcu(cable, rcu);
 }

@@ -10,6 +10,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <sys/uio.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
@@ -87,14 +88,26 @@ static const MemoryRegionOps bar_ops = {
 
 /* Interrupts */
 
+/*
+ * Reset the eventfd.  The peer has it too: it may have read the count already
+ * and made the descriptor block, so ask the kernel not to wait this once.
+ */
+static bool irq_take(EventNotifier *event)
+{
+    uint64_t count;
+    struct iovec iov = { .iov_base = &count, .iov_len = sizeof(count) };
+
+    return preadv2(event_notifier_get_fd(event), &iov, 1, -1,
+                   RWF_NOWAIT) == sizeof(count);
+}
+
 static void function_irq(EventNotifier *event)
 {
     struct RCIrq *irq = container_of(event, struct RCIrq, event);
     PCIeCableFunction *f = irq->f;
     unsigned vector = irq - f->irqs;
 
-    if (event_notifier_test_and_clear(event) &&
-        msi_enabled(PCI_DEVICE(f))) {
+    if (irq_take(event) && msi_enabled(PCI_DEVICE(f))) {
         trace_pcie_cable_rc_msi(f->fn, vector);
         msi_notify(PCI_DEVICE(f), vector);
     }
@@ -178,15 +191,15 @@ static void function_update_irqs(PCIeCableFunction *f)
 static uint32_t function_config_read(PCIDevice *d, uint32_t addr, int len)
 {
     PCIeCableFunction *f = PCIE_CABLE_FUNCTION(d);
-    uint32_t value = function_read(f, VFU_REGION_CONFIG, addr, len);
+    uint32_t own = 0, local = 0;
 
     for (int i = 0; i < len; i++) {
-        uint32_t own = (uint32_t)f->emulated[addr + i] << (8 * i);
-
-        value &= ~own;
-        value |= ((uint32_t)d->config[addr + i] << (8 * i)) & own;
+        own |= (uint32_t)f->emulated[addr + i] << (8 * i);
+        local |= (uint32_t)d->config[addr + i] << (8 * i);
     }
-    return value;
+    /* The last use of the device: it may be unplugged while this waits. */
+    return (function_read(f, VFU_REGION_CONFIG, addr, len) & ~own) |
+           (local & own);
 }
 
 static bool config_write_is_flr(PCIeCableFunction *f, uint32_t addr,

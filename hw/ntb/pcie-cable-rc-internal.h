@@ -95,14 +95,17 @@ struct PCIeCableRC {
     unsigned max_fds;           /* the peer takes in one message */
     char *last_reason;          /* of the last close; lock */
 
-    /* -rc-plug.c: the guest is taking the functions out of use */
-    QEMUTimer *grace_timer;
-    int64_t grace_end;          /* ms of QEMU_CLOCK_REALTIME */
-    void (*unplugged)(struct PCIeCableRC *rc);
+    /* -rc-plug.c: waiting for the guest to power off the slot */
+    QEMUTimer *slot_timer;
+    int64_t slot_deadline;      /* ms of QEMU_CLOCK_REALTIME */
+    bool cold, power_off_due;
+    void (*plug_done)(struct PCIeCableRC *rc);
+    void (*unplug_done)(struct PCIeCableRC *rc);
+
+    bool stale;                 /* functions are of an older training; BQL */
 
     PCIeCableFunction *functions[PCIE_CABLE_MAX_FUNCTIONS]; /* BQL, RCU */
     GArray *mappings[PCIE_CABLE_MAX_FUNCTIONS][PCIE_CABLE_NUM_BARS]; /* BQL */
-    uint64_t bar_size[PCIE_CABLE_MAX_FUNCTIONS][PCIE_CABLE_NUM_BARS]; /* BQL */
 
     /* Between the link thread, the reader and the main loop */
     QemuMutex lock;
@@ -111,6 +114,7 @@ struct PCIeCableRC {
     bool settled;               /* the first attempt to connect is over */
     bool closed;                /* the reader has ended */
     unsigned link_seq;          /* LINK_STATE messages */
+    unsigned plug_seq;          /* link_seq that is being plugged */
     bool peer_up;
     uint32_t peer_functions;
     RCFunctionInfo *infos[PCIE_CABLE_MAX_FUNCTIONS];

@@ -23,9 +23,15 @@
 static void mapping_show(PCIeCableFunction *f, unsigned bar, RCMapping *m)
 {
     Error *err = NULL;
-    int fd = qemu_dup(m->fd);
+    uint64_t bar_size = f->info->bar_size[bar];
+    int fd;
 
-    if (fd < 0 || !f->info->bar_size[bar]) {
+    /* A BAR that the host made larger is known here with its old size. */
+    if (m->offset > bar_size || m->size > bar_size - m->offset) {
+        return;
+    }
+    fd = qemu_dup(m->fd);
+    if (fd < 0) {
         return;
     }
     m->window = pcie_cable_window_new(&f->bars[bar].mr, m->offset, m->size,
@@ -70,7 +76,7 @@ static void mapping_keep(GArray *list, const RCMapping *m, uint64_t start,
 static void mappings_cut(PCIeCableRC *rc, unsigned fn, unsigned bar,
                          uint64_t offset, uint64_t size)
 {
-    PCIeCableFunction *f = rc->functions[fn];
+    PCIeCableFunction *f = rc->stale ? NULL : rc->functions[fn];
     GArray *list = rc->mappings[fn][bar];
     unsigned i = 0;
 
@@ -158,13 +164,6 @@ bool pcie_cable_rc_remap(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
                               remap.flags);
     BQL_LOCK_GUARD();
     list = rc->mappings[fn][remap.region];
-    if (rc->functions[fn] &&
-        (remap.offset > rc->bar_size[fn][remap.region] ||
-         remap.size > rc->bar_size[fn][remap.region] - remap.offset)) {
-        error_setg(errp, "REGION_REMAP beyond the end of BAR %u",
-                   remap.region);
-        return false;
-    }
     if (list->len >= VFU_MAX_DMA_MAPS) {
         pcie_cable_conn_reply_error(conn, &req->hdr, ENOSPC);
         return true;
@@ -181,7 +180,7 @@ bool pcie_cable_rc_remap(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
 
         req->fds[0] = -1;
         g_array_append_val(list, m);
-        if (rc->functions[fn]) {
+        if (rc->functions[fn] && !rc->stale) {
             mapping_show(rc->functions[fn], remap.region,
                          &g_array_index(list, RCMapping, list->len - 1));
         }
@@ -196,16 +195,11 @@ bool pcie_cable_rc_remap(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
 
 void pcie_cable_rc_show_mappings(PCIeCableFunction *f)
 {
-    for (unsigned b = 0; b < PCIE_CABLE_NUM_BARS; b++) {
+    for (unsigned b = 0; b < PCIE_CABLE_NUM_BARS && !f->rc->stale; b++) {
         GArray *list = f->rc->mappings[f->fn][b];
 
         for (unsigned i = 0; i < list->len; i++) {
-            RCMapping *m = &g_array_index(list, RCMapping, i);
-
-            /* It may have come before the BAR's size was known. */
-            if (m->offset + m->size <= f->info->bar_size[b]) {
-                mapping_show(f, b, m);
-            }
+            mapping_show(f, b, &g_array_index(list, RCMapping, i));
         }
     }
 }

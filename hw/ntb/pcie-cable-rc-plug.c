@@ -23,7 +23,13 @@
 #include "trace.h"
 
 /* How often to look whether the guest has powered off the slot. */
-#define RC_GRACE_POLL_MS 20
+#define RC_SLOT_POLL_MS     20
+/*
+ * A function that comes while the guest still powers off the slot from the
+ * last one would be powered off with it (remove_board() of pciehp waits 1 s
+ * there); after this time it comes nevertheless.
+ */
+#define RC_POWER_OFF_MS     20000
 
 static void plug_function(PCIeCableRC *rc, unsigned fn, bool cold, bool multi)
 {
@@ -36,7 +42,6 @@ static void plug_function(PCIeCableRC *rc, unsigned fn, bool cold, bool multi)
     f->rc = rc;
     f->fn = fn;
     f->info = g_steal_pointer(&rc->infos[fn]);
-    memcpy(rc->bar_size[fn], f->info->bar_size, sizeof(rc->bar_size[fn]));
     if (cold) {
         /* The machine has not started: it was there all the time. */
         dev->hotplugged = false;
@@ -54,7 +59,7 @@ static void plug_function(PCIeCableRC *rc, unsigned fn, bool cold, bool multi)
     trace_pcie_cable_rc_plugged(fn, cold);
 }
 
-void pcie_cable_rc_plug(PCIeCableRC *rc, bool cold)
+static void plug_functions(PCIeCableRC *rc)
 {
     bool multi = false;
 
@@ -64,26 +69,9 @@ void pcie_cable_rc_plug(PCIeCableRC *rc, bool cold)
     /* Function 0 last: it is the one that raises the hotplug event. */
     for (int fn = PCIE_CABLE_MAX_FUNCTIONS - 1; fn >= 0; fn--) {
         if (rc->infos[fn]) {
-            plug_function(rc, fn, cold, multi);
+            plug_function(rc, fn, rc->cold, multi);
         }
     }
-}
-
-static uint16_t slot_control(PCIeCableRC *rc)
-{
-    PCIDevice *port = PCI_DEVICE(rc->port);
-
-    return pci_get_word(port->config + port->exp.exp_cap + PCI_EXP_SLTCTL);
-}
-
-static bool any_function(PCIeCableRC *rc)
-{
-    for (int fn = 0; fn < PCIE_CABLE_MAX_FUNCTIONS; fn++) {
-        if (rc->functions[fn]) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void unplug_functions(PCIeCableRC *rc)
@@ -100,42 +88,105 @@ static void unplug_functions(PCIeCableRC *rc)
     }
 }
 
-static void grace_check(void *opaque)
+static bool any_function(PCIeCableRC *rc)
+{
+    for (int fn = 0; fn < PCIE_CABLE_MAX_FUNCTIONS; fn++) {
+        if (rc->functions[fn]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The slot */
+
+static uint16_t slot_control(PCIeCableRC *rc)
+{
+    PCIDevice *port = PCI_DEVICE(rc->port);
+
+    return pci_get_word(port->config + port->exp.exp_cap + PCI_EXP_SLTCTL);
+}
+
+/* Has the guest done with what was in the slot? */
+static bool slot_powered_off(PCIeCableRC *rc)
+{
+    uint16_t control = slot_control(rc);
+
+    return (control & PCI_EXP_SLTCTL_PCC) &&
+           (control & PCI_EXP_SLTCTL_PIC) == PCI_EXP_SLTCTL_PWR_IND_OFF;
+}
+
+/* Will the guest power off the slot when its function has gone? */
+static bool slot_power_off_due(PCIeCableRC *rc)
+{
+    PCIDevice *port = PCI_DEVICE(rc->port);
+    uint32_t cap = pci_get_long(port->config + port->exp.exp_cap +
+                                PCI_EXP_SLTCAP);
+
+    return (cap & PCI_EXP_SLTCAP_PCP) &&
+           (slot_control(rc) & PCI_EXP_SLTCTL_HPIE) && !slot_powered_off(rc);
+}
+
+static bool slot_wait_over(PCIeCableRC *rc)
+{
+    return !rc->power_off_due || slot_powered_off(rc) ||
+           qemu_clock_get_ms(QEMU_CLOCK_REALTIME) >= rc->slot_deadline;
+}
+
+/* Go on as far as the slot allows; runs until nothing is left to do. */
+static void slot_poll(void *opaque)
 {
     PCIeCableRC *rc = opaque;
+    void (*done)(PCIeCableRC *rc) = NULL;
 
-    if (any_function(rc) && !(slot_control(rc) & PCI_EXP_SLTCTL_PCC) &&
-        qemu_clock_get_ms(QEMU_CLOCK_REALTIME) < rc->grace_end) {
-        timer_mod(rc->grace_timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) +
-                  RC_GRACE_POLL_MS);
+    if (!slot_wait_over(rc) && (rc->plug_done || any_function(rc))) {
+        timer_mod(rc->slot_timer, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) +
+                  RC_SLOT_POLL_MS);
         return;
     }
-    unplug_functions(rc);
-    rc->unplugged(rc);
+    if (rc->unplug_done) {
+        unplug_functions(rc);
+        done = g_steal_pointer(&rc->unplug_done);
+    } else if (rc->plug_done) {
+        rc->power_off_due = false;
+        plug_functions(rc);
+        done = g_steal_pointer(&rc->plug_done);
+    }
+    if (done) {
+        done(rc);
+    }
+}
+
+static void slot_wait(PCIeCableRC *rc, uint32_t ms)
+{
+    if (!rc->slot_timer) {
+        rc->slot_timer = timer_new_ms(QEMU_CLOCK_REALTIME, slot_poll, rc);
+    }
+    rc->slot_deadline = qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + ms;
+    slot_poll(rc);
+}
+
+void pcie_cable_rc_plug(PCIeCableRC *rc, bool cold,
+                        void (*done)(PCIeCableRC *rc))
+{
+    rc->cold = cold;
+    rc->plug_done = done;
+    slot_wait(rc, RC_POWER_OFF_MS);
 }
 
 void pcie_cable_rc_unplug(PCIeCableRC *rc, void (*done)(PCIeCableRC *rc))
 {
-    /* A guest that does not handle hotplug will not do it in order. */
-    bool grace = rc->grace_ms && slot_control(rc) & PCI_EXP_SLTCTL_HPIE;
-
-    if (!grace) {
+    rc->power_off_due = slot_power_off_due(rc);
+    rc->unplug_done = done;
+    if (!rc->grace_ms || !rc->power_off_due) {
         unplug_functions(rc);
-        pcie_cap_slot_presence_lost(PCI_DEVICE(rc->port));
-        done(rc);
-        return;
-    }
-    rc->unplugged = done;
-    rc->grace_end = qemu_clock_get_ms(QEMU_CLOCK_REALTIME) + rc->grace_ms;
-    if (!rc->grace_timer) {
-        rc->grace_timer = timer_new_ms(QEMU_CLOCK_REALTIME, grace_check, rc);
     }
     pcie_cap_slot_presence_lost(PCI_DEVICE(rc->port));
-    grace_check(rc);
+    slot_wait(rc, rc->grace_ms);
 }
 
-void pcie_cable_rc_stop_unplug(PCIeCableRC *rc)
+void pcie_cable_rc_stop_plugging(PCIeCableRC *rc)
 {
-    timer_free(rc->grace_timer);
-    rc->grace_timer = NULL;
+    timer_free(rc->slot_timer);
+    rc->slot_timer = NULL;
 }

@@ -8,11 +8,16 @@
 
 #include "pcie-cable-rc-internal.h"
 
-/*
- * Plug a function for each of rc->infos, which are used up.  @cold: the
- * machine has not started, nothing is announced.  BQL held.
+/**
+ * pcie_cable_rc_plug: plug a function for each of rc->infos, which are used up
+ * @cold: the machine has not started, nothing is announced
+ * @done: called when they are there, BQL held; maybe before this returns
+ *
+ * Waits, without blocking, until the guest has powered off the slot from the
+ * functions that went before.  BQL held.
  */
-void pcie_cable_rc_plug(PCIeCableRC *rc, bool cold);
+void pcie_cable_rc_plug(PCIeCableRC *rc, bool cold,
+                        void (*done)(PCIeCableRC *rc));
 
 /**
  * pcie_cable_rc_unplug: surprise removal of all functions
@@ -24,7 +29,7 @@ void pcie_cable_rc_plug(PCIeCableRC *rc, bool cold);
  */
 void pcie_cable_rc_unplug(PCIeCableRC *rc, void (*done)(PCIeCableRC *rc));
 
-/* Forget a removal under way, the object goes away.  BQL held. */
-void pcie_cable_rc_stop_unplug(PCIeCableRC *rc);
+/* Forget what is under way, the object goes away.  BQL held. */
+void pcie_cable_rc_stop_plugging(PCIeCableRC *rc);
 
 #endif /* HW_NTB_PCIE_CABLE_RC_PLUG_H */

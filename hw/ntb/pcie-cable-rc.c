@@ -76,13 +76,17 @@ static bool rc_dma(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
         return false;
     }
     RCU_READ_LOCK_GUARD();
-    f = fn < PCIE_CABLE_MAX_FUNCTIONS ?
-        qatomic_rcu_read(&rc->functions[fn]) : NULL;
+    /* The bus, and with it the requester ID, is safe with the BQL only. */
+    bql_lock();
+    f = fn < PCIE_CABLE_MAX_FUNCTIONS ? rc->functions[fn] : NULL;
+    if (f) {
+        attrs.requester_id = pci_requester_id(PCI_DEVICE(f));
+    }
+    bql_unlock();
     if (!f) {
         pcie_cable_conn_reply_error(conn, &req->hdr, ENODEV);
         return true;
     }
-    attrs.requester_id = pci_requester_id(PCI_DEVICE(f));
     if (write) {
         result = address_space_write(&PCI_DEVICE(f)->bus_master_as,
                                      rw.address, attrs,
@@ -117,12 +121,17 @@ static bool rc_link_state(PCIeCableRC *rc, PCIeCableConn *conn,
         error_setg(errp, "malformed LINK_STATE");
         return false;
     }
+    bql_lock();
+    /* What the peer maps from here on belongs to another training. */
+    rc->stale = true;
+    pcie_cable_rc_drop_mappings(rc);
     WITH_QEMU_LOCK_GUARD(&rc->lock) {
         rc->link_seq++;
         rc->peer_up = state.up;
         rc->peer_functions = state.functions;
         qemu_cond_broadcast(&rc->cond);
     }
+    bql_unlock();
     pcie_cable_conn_reply(conn, &req->hdr, NULL, 0, NULL, 0);
     return true;
 }
@@ -178,9 +187,12 @@ static void rc_task_done(PCIeCableRC *rc)
     qemu_cond_broadcast(&rc->cond);
 }
 
-static void rc_unplugged(PCIeCableRC *rc)
+static void rc_plugged(PCIeCableRC *rc)
 {
-    pcie_cable_rc_drop_mappings(rc);
+    WITH_QEMU_LOCK_GUARD(&rc->lock) {
+        g_clear_pointer(&rc->last_reason, g_free);
+    }
+    qatomic_set(&rc->link_up, rc->functions[0] != NULL);
     rc_task_done(rc);
 }
 
@@ -191,17 +203,15 @@ static void rc_run_task(PCIeCableRC *rc, bool cold)
 
     WITH_QEMU_LOCK_GUARD(&rc->lock) {
         task = rc->task;
+        if (task == RC_TASK_PLUG) {
+            rc->stale = rc->link_seq != rc->plug_seq;
+        }
     }
     if (task == RC_TASK_PLUG) {
-        pcie_cable_rc_plug(rc, cold);
-        WITH_QEMU_LOCK_GUARD(&rc->lock) {
-            g_clear_pointer(&rc->last_reason, g_free);
-        }
-        qatomic_set(&rc->link_up, true);
-        rc_task_done(rc);
+        pcie_cable_rc_plug(rc, cold, rc_plugged);
     } else if (task == RC_TASK_UNPLUG) {
         qatomic_set(&rc->link_up, false);
-        pcie_cable_rc_unplug(rc, rc_unplugged);
+        pcie_cable_rc_unplug(rc, rc_task_done);
     }
 }
 
@@ -308,6 +318,7 @@ static void rc_follow_link(PCIeCableRC *rc)
             }
             over = rc->closed || rc->quit;
             seen = rc->link_seq;
+            rc->plug_seq = seen;
             up = rc->peer_up && !over;
             functions = rc->peer_functions;
         }
@@ -343,6 +354,11 @@ static void rc_serve(PCIeCableRC *rc, int fd)
         rc->peer_up = false;
     }
     qatomic_rcu_set((void **)&rc->conn, conn);
+    WITH_QEMU_LOCK_GUARD(&rc->lock) {
+        if (rc->quit) {
+            pcie_cable_conn_close(conn, "this end goes away");
+        }
+    }
     qemu_thread_create(&reader, "cable-rc", rc_reader, rc,
                        QEMU_THREAD_JOINABLE);
     if (rc_handshake(rc, &err)) {
@@ -364,7 +380,8 @@ static void rc_serve(PCIeCableRC *rc, int fd)
 static int rc_connect(PCIeCableRC *rc)
 {
     struct sockaddr_un addr = { .sun_family = AF_UNIX };
-    int fd = qemu_socket(AF_UNIX, SOCK_STREAM, 0);
+    /* A peer that does not accept must not hold this thread. */
+    int fd = qemu_socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
     if (fd < 0) {
         return -1;
@@ -375,6 +392,7 @@ static int rc_connect(PCIeCableRC *rc)
         close(fd);
         return -1;
     }
+    qemu_socket_set_block(fd);
     return fd;
 }
 
@@ -445,6 +463,7 @@ static void rc_machine_done(Notifier *notifier, void *data)
         return;
     }
     rc->port = rc_find_port(rc, &error_fatal);
+    object_ref(OBJECT(rc->port));
     rc_allow_reentrancy(rc);
     rc->task_bh = qemu_bh_new(rc_task_bh, rc);
     qemu_thread_create(&rc->thread, "cable-rc-link", rc_thread, rc,
@@ -588,7 +607,9 @@ static void rc_unparent(Object *obj)
     qemu_thread_join(&rc->thread);
     bql_lock();
     rc->thread_started = false;
-    pcie_cable_rc_stop_unplug(rc);
+    qemu_bh_delete(rc->task_bh);
+    pcie_cable_rc_stop_plugging(rc);
+    object_unref(OBJECT(rc->port));
 }
 
 static void rc_finalize(Object *obj)

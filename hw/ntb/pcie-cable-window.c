@@ -15,6 +15,13 @@
 #include "hw/ntb/vfio-user-proto.h"
 #include "trace.h"
 
+/*
+ * QEMU keeps bitmaps for all RAM and never gives them back: bound what a peer
+ * can make it map.  All windows of the process; BQL.
+ */
+#define WINDOWS_MAX (256 * GiB)
+static uint64_t windows_size;
+
 static bool window_check_fd(int fd, uint64_t fd_offset, uint64_t size,
                             bool readonly, Error **errp)
 {
@@ -22,6 +29,8 @@ static bool window_check_fd(int fd, uint64_t fd_offset, uint64_t size,
     int flags = fcntl(fd, F_GETFL);
     int seals;
 
+    /* The seals first: with them the size found later cannot go down. */
+    seals = fcntl(fd, F_GET_SEALS);
     if (fstat(fd, &st) < 0 || flags < 0) {
         error_setg_errno(errp, errno, "bad file descriptor");
         return false;
@@ -40,7 +49,6 @@ static bool window_check_fd(int fd, uint64_t fd_offset, uint64_t size,
         error_setg(errp, "the file descriptor does not allow the access");
         return false;
     }
-    seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || !(seals & F_SEAL_SHRINK)) {
         error_setg(errp, "the file may be shrunk (a memfd sealed with "
                    "F_SEAL_SHRINK is needed)");
@@ -57,6 +65,11 @@ PCIeCableWindow *pcie_cable_window_new(MemoryRegion *container, hwaddr addr,
     PCIeCableWindow *win;
     uint32_t ram_flags = RAM_SHARED;
 
+    if (size > WINDOWS_MAX - windows_size || size != (size_t)size) {
+        error_setg(errp, "more than 0x%" PRIx64 " bytes of windows",
+                   WINDOWS_MAX);
+        return NULL;
+    }
     if (!window_check_fd(fd, fd_offset, size, readonly, errp)) {
         return NULL;
     }
@@ -77,6 +90,8 @@ PCIeCableWindow *pcie_cable_window_new(MemoryRegion *container, hwaddr addr,
         object_unref(OBJECT(win));
         return NULL;
     }
+    windows_size += size;
+    win->accounted = true;
     win->container = container;
     memory_region_add_subregion(container, addr, &win->mr);
     trace_pcie_cable_window(memory_region_name(container), addr, size,
@@ -144,14 +159,17 @@ void pcie_cable_flush_vcpus(void (*done)(void *opaque), void *opaque)
 bool pcie_cable_check_ram(Error **errp)
 {
     MachineState *ms = current_machine;
-    int fd;
+    int fd, seals;
     uint64_t fd_offset;
 
     if (ms->ram && pcie_cable_mr_shareable(ms->ram, &fd, &fd_offset)) {
-        return true;
+        seals = fcntl(fd, F_GET_SEALS);
+        if (seals >= 0 && seals & F_SEAL_SHRINK) {
+            return true;
+        }
     }
     error_setg(errp, "guest RAM cannot be shared with the peer of the PCIe "
-               "cable; add -object memory-backend-memfd,id=ram,share=on,"
+               "cable; use -object memory-backend-memfd,id=ram,share=on,"
                "size=%" PRIu64 "M -machine memory-backend=ram",
                (uint64_t)ms->ram_size / MiB);
     return false;
@@ -169,10 +187,20 @@ bool pcie_cable_mr_shareable(MemoryRegion *mr, int *fd, uint64_t *fd_offset)
     return *fd >= 0;
 }
 
+static void window_finalize(Object *obj)
+{
+    PCIeCableWindow *win = PCIE_CABLE_WINDOW(obj);
+
+    if (win->accounted) {
+        windows_size -= win->size;
+    }
+}
+
 static const TypeInfo pcie_cable_window_info = {
     .name = TYPE_PCIE_CABLE_WINDOW,
     .parent = TYPE_OBJECT,
     .instance_size = sizeof(PCIeCableWindow),
+    .instance_finalize = window_finalize,
 };
 
 static void pcie_cable_window_register(void)

@@ -146,7 +146,7 @@ static MemTxResult atu_write(void *opaque, hwaddr offset, uint64_t val,
     } else {
         dw_pcie_map_outbound(ep, index);
     }
-    dw_pcie_write_done(ep);
+    dw_pcie_ep_write_done(ep);
     return MEMTX_OK;
 }
 
@@ -184,6 +184,6 @@ void dw_pcie_atu_init(DWPCIeEP *ep)
     ep->inbound = g_new0(DWPCIeATURegion, ep->num_inbound);
     memory_region_init_io(&ep->atu, OBJECT(ep->dev), &atu_ops, ep, "atu",
                           ep->features->atu_size);
-    /* dw_pcie_write_done() lets other vCPUs in. */
+    /* dw_pcie_ep_write_done() lets other vCPUs in. */
     ep->atu.disable_reentrancy_guard = true;
 }

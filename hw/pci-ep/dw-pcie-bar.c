@@ -61,7 +61,7 @@ static uint64_t bar_mask_size(DWPCIeFunc *f, unsigned bar)
             mask |= (uint64_t)f->bar[bar + 1].mask << 32;
         }
         /* A mask with holes decodes like the next larger one without. */
-        return 1ULL << (64 - clz64(mask));
+        return 1ULL << (64 - MAX(clz64(mask), 1));
     default:
         return 0;
     }
@@ -246,7 +246,7 @@ static MemTxResult dbi2_write(void *opaque, hwaddr offset, uint64_t val,
                             "write to DBI2 register 0x%03x of function %u, "
                             "which does not exist", addr, fn);
     }
-    dw_pcie_write_done(ep);
+    dw_pcie_ep_write_done(ep);
     return MEMTX_OK;
 }
 
@@ -264,7 +264,7 @@ void dw_pcie_dbi2_init(DWPCIeEP *ep)
 {
     memory_region_init_io(&ep->dbi2, OBJECT(ep->dev), &dbi2_ops, ep, "dbi2",
                           ep->features->dbi2_size);
-    /* dw_pcie_write_done() lets other vCPUs in. */
+    /* dw_pcie_ep_write_done() lets other vCPUs in. */
     ep->dbi2.disable_reentrancy_guard = true;
 }
 

@@ -267,7 +267,7 @@ static MemTxResult dbi_write(void *opaque, hwaddr offset, uint64_t val,
                                MAKE_64BIT_MASK(shift, size * 8));
         }
     }
-    dw_pcie_write_done(ep);
+    dw_pcie_ep_write_done(ep);
     return MEMTX_OK;
 }
 
@@ -285,6 +285,6 @@ void dw_pcie_dbi_init(DWPCIeEP *ep)
 {
     memory_region_init_io(&ep->dbi, OBJECT(ep->dev), &dbi_ops, ep, "dbi",
                           ep->features->dbi_size);
-    /* dw_pcie_write_done() lets other vCPUs in. */
+    /* dw_pcie_ep_write_done() lets other vCPUs in. */
     ep->dbi.disable_reentrancy_guard = true;
 }

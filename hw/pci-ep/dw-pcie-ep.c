@@ -36,7 +36,7 @@ bool dw_pcie_ep_refuse_access(DWPCIeEP *ep, const char *area, hwaddr offset)
     return ep->in_reset;
 }
 
-void dw_pcie_write_done(DWPCIeEP *ep)
+void dw_pcie_ep_write_done(DWPCIeEP *ep)
 {
     if (ep->inbound_changed) {
         ep->inbound_changed = false;
@@ -135,6 +135,8 @@ void dw_pcie_ep_set_ltssm(DWPCIeEP *ep, bool enable)
     if (ep->ltssm_enabled != enable) {
         trace_dw_pcie_ltssm(enable);
         ep->ltssm_enabled = enable;
+        /* A link that goes down takes what the host maps with it. */
+        ep->inbound_changed = true;
         pcie_cable_ep_set_ltssm(ep->cable, enable);
     }
 }

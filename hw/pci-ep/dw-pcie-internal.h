@@ -23,12 +23,6 @@ bool dw_pcie_first_error(DWPCIeEP *ep, DWPCIeGuestError err);
         }                                                               \
     } while (0)
 
-/*
- * The last step of a register write: wait until the host has let go of every
- * mapping that the write changed.  Drops the BQL.
- */
-void dw_pcie_write_done(DWPCIeEP *ep);
-
 /* The SoC gave @f an identity, so the host shall find it. */
 void dw_pcie_func_appear(DWPCIeFunc *f);
 

@@ -148,6 +148,7 @@ static void app_write(void *opaque, hwaddr offset, uint64_t val,
         update_irq(s);
         break;
     }
+    dw_pcie_ep_write_done(&s->core);
 }
 
 static const MemoryRegionOps app_ops = {
@@ -260,6 +261,7 @@ static void reset_ctrl_write(void *opaque, hwaddr offset, uint64_t val,
     }
     dw_pcie_ep_set_reset(&s->core, assert);
     update_ltssm(s);
+    dw_pcie_ep_write_done(&s->core);
 }
 
 static const MemoryRegionOps reset_ctrl_ops = {
@@ -328,6 +330,10 @@ static void rcar_gen4_pcie_ep_realize(DeviceState *dev, Error **errp)
                           RCAR_GEN4_PHY_SIZE);
     memory_region_init_io(&s->reset_ctrl, OBJECT(dev), &reset_ctrl_ops, s,
                           "reset", RCAR_GEN4_RESET_SIZE);
+
+    /* Their writes wait for the host to drop its mappings. */
+    s->app.disable_reentrancy_guard = true;
+    s->reset_ctrl.disable_reentrancy_guard = true;
 
     /* In the order of RCarGen4Area */
     sysbus_init_mmio(sbd, &s->core.dbi);

@@ -25,6 +25,7 @@ struct PCIeCableWindow {
     uint64_t size;              /* bytes */
     uint64_t fd_offset;         /* bytes */
     bool readonly;
+    bool accounted;             /* in the sum of all windows */
 };
 
 /**
@@ -33,8 +34,8 @@ struct PCIeCableWindow {
  *
  * Takes @fd over when it succeeds.  Refuses anything that could later fault
  * or go away below us: what is not a regular file with all of the range in
- * it, what may be shrunk (no F_SEAL_SHRINK), and a writable window of a
- * descriptor that is not.  BQL held.  NULL and @errp on failure.
+ * it, what may be shrunk (no F_SEAL_SHRINK), a writable window of a
+ * descriptor that is not, and more than 256 GiB of windows in all.  BQL held.  NULL and @errp on failure.
  */
 PCIeCableWindow *pcie_cable_window_new(MemoryRegion *container, hwaddr addr,
                                        uint64_t size, int fd,
@@ -62,7 +63,8 @@ void pcie_cable_flush_vcpus(void (*done)(void *opaque), void *opaque);
 /**
  * pcie_cable_check_ram: can guest RAM be shared with a peer?
  *
- * Fails with the option to add when the machine's RAM is not a shared file.
+ * Fails with the option to add when the machine's RAM is not a shared memfd
+ * that is sealed against shrinking.
  */
 bool pcie_cable_check_ram(Error **errp);
 

@@ -179,6 +179,13 @@ void dw_pcie_ep_set_reset(DWPCIeEP *ep, bool asserted);
 void dw_pcie_ep_set_ltssm(DWPCIeEP *ep, bool enable);
 
 /*
+ * The last step of a register write that may have changed what the host
+ * reaches: waits, without the BQL, until the host maps nothing old any more.
+ * The region of the register needs disable_reentrancy_guard.
+ */
+void dw_pcie_ep_write_done(DWPCIeEP *ep);
+
+/*
  * Is the core held in reset?  Reports the access to register @offset of
  * @area if so; the caller then completes it with a bus error.
  */
