@@ -172,6 +172,16 @@ echo "${{function##*/}}"
 """, "attaching the NTB", 2 * timeout + 20)
 
 
+def detach(rc: Vm, topology: Topology) -> None:
+    """Unload the RC's drivers, in good order while the EP is there."""
+    modules = " ".join(reversed(topology.rc.modules))
+    _script(rc, f"""
+for module in {modules}; do
+	modprobe -r $module || fail "cannot unload $module"
+done
+""", "detaching the NTB", 60)
+
+
 def address(vm: Vm, timeout: float = 30) -> str:
     """Give the netdev its address and bring it up; returns its name."""
     return _script(vm, f"""

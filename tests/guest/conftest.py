@@ -17,7 +17,7 @@ sys.path.insert(0, str(REPO))
 # before lablib.state is imported.
 os.environ["VNTB_LAB_RUN_DIR"] = str(REPO / "build" / "run-tests")
 
-from lablib import pair, setup, topology  # noqa: E402
+from lablib import pair, setup, topology, traffic  # noqa: E402
 
 OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
            "msi_parent": True}
@@ -44,6 +44,8 @@ def both(built, two_vm):
     with pair.running(two_vm, OPTIONS, built) as running:
         running.boot()
         running.form()
+        # Whoever sends first waits for ARP.
+        traffic.first_ping(running.rc, running.ep)
         yield running
 
 

@@ -46,7 +46,8 @@ def test_rc_sees_the_function(both):
                          rf"\[size={size}\]", said), said
     for bar in (1, 3, 5):
         assert f"Region {bar}:" not in said
-    assert re.search(r"MSI: Enable\+ Count=\d+/32 Maskable\+ 64bit\+", said)
+    # vNTB asks for 16 vectors of the 32 that the controller has.
+    assert re.search(r"MSI: Enable\+ Count=16/16 Maskable\+ 64bit\+", said)
     assert re.search(r"Express \(v2\) Endpoint", said)
     assert "Advanced Error Reporting" in said
 
@@ -113,17 +114,6 @@ def test_window_accesses_do_not_leave_the_guest(both, built):
     traffic.first_ping(both.rc, both.ep)
 
 
-def test_polled_doorbells(make_pair):
-    with make_pair(msi_parent=False) as polled:
-        polled.boot()
-        polled.form()
-        listing = polled.ep.output("cat /proc/interrupts")
-        assert "pci_epf_vntb_db" not in listing
-        for source, to in ways(polled):
-            ping = traffic.ping(source, to, 20)
-            assert (ping.sent, ping.received) == (20, 20)
-
-
 def test_form_leaves_no_complaint_of_the_kernel(both):
     for vm in (both.ep, both.rc):
         said = vm.output("dmesg --level=emerg,alert,crit,err || :")
@@ -133,7 +123,9 @@ def test_form_leaves_no_complaint_of_the_kernel(both):
 
 
 def test_controller_can_be_stopped_and_started(both):
+    vntb.detach(both.rc, both.topology)
     vntb.restart(both.ep, both.topology)
     vntb.join(both.ep, both.rc, both.topology)
+    traffic.first_ping(both.rc, both.ep)
     for source, to in ways(both):
         assert traffic.ping(source, to, 10).received == 10

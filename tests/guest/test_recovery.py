@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Either VM may start first, die and come back: the other one keeps running."""
+"""Either VM may die and come back: the other one keeps running."""
 
 import pytest
 
-from lablib import traffic, vntb
+from lablib import guest_module, traffic, vntb
 
 
 def uptime(vm):
@@ -27,28 +27,24 @@ def await_function(rc, there):
            "busybox usleep 10000; done")
 
 
-@pytest.mark.parametrize("first", ["ep", "rc"])
-def test_either_may_start_first(make_pair, first):
-    second = "rc" if first == "ep" else "ep"
-    with make_pair() as both:
-        both.start((first,))
-        both.vm(first).wait_boot(120)
-        if first == "ep":
-            vntb.configure(both.ep, both.topology)
-        both.start((second,))
-        both.wait_boot()
-        if first == "rc":
-            vntb.configure(both.ep, both.topology)
+def bring_back(both, role):
+    """Start the VM again and do what software has to do on boards too."""
+    both.revive(role)
+    if role == "ep":
+        both.form()
+    else:
+        vntb.restart(both.ep, both.topology)
         vntb.join(both.ep, both.rc, both.topology)
-        assert_traffic(both)
 
 
 def test_ep_is_killed_and_comes_back(both):
     before = uptime(both.rc)
+    # The kernel's ntb_hw_epf does not survive this: docs/decisions/
+    # surprise-removal.md. All else, the kernel's hotplug included, does.
+    vntb.detach(both.rc, both.topology)
     both.ep.kill()
     await_function(both.rc, False)
-    both.revive("ep")
-    both.form()
+    bring_back(both, "ep")
     assert_traffic(both)
     assert uptime(both.rc) > before
 
@@ -56,19 +52,37 @@ def test_ep_is_killed_and_comes_back(both):
 def test_rc_is_killed_and_comes_back(both):
     before = uptime(both.ep)
     both.rc.kill()
-    both.revive("rc")
-    vntb.restart(both.ep, both.topology)
-    vntb.join(both.ep, both.rc, both.topology)
+    bring_back(both, "rc")
     assert_traffic(both)
     assert uptime(both.ep) > before
 
 
-def test_ep_is_killed_under_traffic(both):
-    both.rc.run(f"setsid ping -f {both.ep.spec.address.ip} "
-                ">/dev/null 2>&1 </dev/null &")
-    both.ep.kill()
-    await_function(both.rc, False)
-    both.rc.run("pkill -KILL ping", check=False)
-    both.revive("ep")
-    both.form()
-    assert_traffic(both)
+def use_driver_that_survives(both, built):
+    """Replace the RC's ntb_hw_epf by one with our patch."""
+    try:
+        driver = guest_module.build_patched(
+            "drivers/ntb/hw/epf/ntb_hw_epf.c",
+            "0001-NTB-epf-survive-surprise-removal", built)
+    except guest_module.NoKernelBuild as e:
+        pytest.skip(str(e))
+    both.rc.run("cd /lib/modules/$(uname -r) && cat >kernel/drivers/ntb/hw/"
+                "epf/ntb_hw_epf.ko", stdin=driver.read_bytes())
+    vntb.detach(both.rc, both.topology)
+    vntb.restart(both.ep, both.topology)
+    vntb.join(both.ep, both.rc, both.topology)
+
+
+def test_ep_is_killed_with_drivers_bound(both, built):
+    use_driver_that_survives(both, built)
+    before = uptime(both.rc)
+    # Idle, then under traffic.
+    for load in ("", f"setsid ping -f {both.ep.spec.address.ip} "
+                     ">/dev/null 2>&1 </dev/null &"):
+        both.rc.run(load)
+        both.ep.kill()
+        await_function(both.rc, False)
+        both.rc.run("pkill -KILL ping", check=False)
+        bring_back(both, "ep")
+        assert_traffic(both)
+    assert uptime(both.rc) > before
+    assert "Oops" not in both.rc.output("dmesg")
