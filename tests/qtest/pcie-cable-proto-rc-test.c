@@ -432,13 +432,9 @@ static const Hostile hostile[] = {
     REMAP(.argsz = 40, .region = 2, .size = PAGE - 1),
     REMAP(.argsz = 40, .region = 2, .size = PAGE, .offset = 8),
     REMAP(.argsz = 40, .region = 2, .size = PAGE, .fd_offset = 8),
-    REMAP(.argsz = 40, .region = 2, .size = PAGE, .offset = CABLE_BAR_SIZE),
-    REMAP(.argsz = 40, .region = 2, .size = CABLE_BAR_SIZE, .offset = PAGE),
     REMAP(.argsz = 40, .region = 2, .size = 2 * PAGE,
           .offset = -(uint64_t)PAGE),
     REMAP(.argsz = 40, .region = 2, .size = -(uint64_t)PAGE),
-    REMAP(.argsz = 40, .region = 4, .size = PAGE),
-    REMAP(.argsz = 40, .region = 1, .size = PAGE),
     REMAP(.argsz = 40, .region = 2, .size = PAGE, .flags = READ_WRITE),
     /* 256 functions there are not */
     { .hdr = { .command = VFU_REGION_REMAP,
