@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Callable, Iterator
 
-from lablib import paths, qemu_build, setup, testrunner
+from lablib import graft, paths, qemu_build, setup, testrunner
 
 _MAX_LINES = 800
 _CODE = (".c", ".h", ".py", ".sh")
@@ -49,12 +49,15 @@ def _tool(argv: list[object], cwd: Path) -> list[str]:
 
 
 def _checkpatch(built: setup.Built) -> list[str]:
-    """QEMU's checkpatch on the models and qtests, as grafted."""
+    """QEMU's checkpatch on the models and qtests, and on our patches."""
     names = [_name(p) for p in _files() if p.suffix in (".c", ".h")
              and _name(p).split("/")[0] in ("hw", "include", "tests")]
+    check = ["perl", "scripts/checkpatch.pl", "--no-tree", "--terse",
+             "--no-summary"]
     return [line for name in names for line in
-            _tool(["perl", "scripts/checkpatch.pl", "--no-tree", "--terse",
-                   "--no-summary", "-f", name], built.qemu_tree)]
+            _tool([*check, "-f", name], built.qemu_tree)] + \
+           [line for patch in graft.patches() for line in
+            _tool([*check, "--no-signoff", patch], built.qemu_tree)]
 
 
 def _pyflakes(_built: setup.Built) -> list[str]:
