@@ -3,8 +3,9 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * pcie-cable-rc.c owns the link: it connects and learns the functions.  pcie-cable-function.c is one remote function, a PCIDevice.
- * pcie-cable-rc-plug.c puts them into the port and takes them out.
+ * pcie-cable-rc.c owns the link: it connects and learns the functions.
+ * pcie-cable-function.c is one remote function, a PCIDevice.
+ * pcie-cable-rc-plug.c puts the functions into the port and takes them out.
  * pcie-cable-rc-map.c owns what is mapped on both sides: the pages of the
  * BARs that the endpoint shares and the memory that a function may reach.
  */

@@ -35,7 +35,8 @@ struct PCIeCableWindow {
  * Takes @fd over when it succeeds.  Refuses anything that could later fault
  * or go away below us: what is not a regular file with all of the range in
  * it, what may be shrunk (no F_SEAL_SHRINK), a writable window of a
- * descriptor that is not, and more than 256 GiB of windows in all.  BQL held.  NULL and @errp on failure.
+ * descriptor that is not, and more than 256 GiB of windows in all.  BQL held.
+ * NULL and @errp on failure.
  */
 PCIeCableWindow *pcie_cable_window_new(MemoryRegion *container, hwaddr addr,
                                        uint64_t size, int fd,
