@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Form the NTB: configure the endpoint function, load drivers, bring up links."""
 
+import re
 import time
 
 from lablib.agent import CommandError
@@ -15,6 +16,7 @@ _FUNCTION = "lab"
 # file of sysfs appears, so await looks again and again; $1 is a limit in
 # seconds.
 _PRELUDE = r"""
+read -r began _ </proc/uptime; echo "$began" >&2
 fail() { echo "$*" >&2; exit 9; }
 put() {
 	printf '%s\n' "$2" 2>/tmp/lab.err >"$1" && return
@@ -51,19 +53,25 @@ class ConfigurationError(LabError):
     """A guest's kernel refused something; the text has its own words."""
 
 
+def _kernel_says(vm: Vm, since: str) -> str:
+    """The kernel's last complaint after @since seconds of uptime."""
+    log = vm.run("dmesg --level=emerg,alert,crit,err,warn", check=False).stdout
+    lines = re.findall(r"^\[ *([\d.]+)\] (.*)$", log, re.M)
+    recent = [text for stamp, text in lines if float(stamp) >= float(since)]
+    return f"; kernel: {recent[-1]}" if recent else ""
+
+
 def _script(vm: Vm, body: str, what: str, timeout: float) -> str:
     """Run shell @body in the guest; explain a failure with the kernel's words."""
     try:
         return vm.run(_PRELUDE + body, timeout=timeout).stdout.strip()
     except CommandError as e:
-        said = e.result.stderr.strip().splitlines()
-        reason = said[-1] if said else str(e)
-        kernel = vm.run("dmesg --level=emerg,alert,crit,err,warn | tail -n 1",
-                        check=False).stdout.strip()
+        began, *said = e.result.stderr.strip().splitlines() or ["0"]
+        if e.result.status < 0:
+            said = [f"no end within {timeout:.0f} s"]
         raise ConfigurationError(
-            f"{what} of {vm.role} failed: {reason}"
-            + (f"; kernel: {kernel}" if kernel else "")
-            + f"; console: {vm.console_log}") from e
+            f"{what} of {vm.role} failed: {said[-1] if said else e}"
+            f"{_kernel_says(vm, began)}; console: {vm.console_log}") from e
 
 
 def controller(ep: Vm, timeout: float = 10) -> str:

@@ -134,8 +134,14 @@ def test_endpoint_configuration_refused(launcher, tmp_path):
 def test_doorbell_count_refused_by_the_driver(launcher, tmp_path):
     file = topology_file(tmp_path, "db_count = 16", "db_count = 99")
     line = closing_line(launcher.run("run", "--topology", file))
-    # The driver's own words, from the kernel log.
-    assert "DB count 99 out of range" in line or "db_count" in line
+    assert "db_count" in line and "Invalid argument" in line
+
+
+def test_binding_refused_in_the_words_of_the_driver(launcher, tmp_path):
+    # BAR 1 is none that this controller has.
+    file = topology_file(tmp_path, "mw1_bar = 2", "mw1_bar = 1")
+    line = closing_line(launcher.run("run", "--topology", file))
+    assert "binding the function" in line and "kernel: " in line
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
