@@ -187,6 +187,86 @@ static void test_rc_killed(void)
     cable_free(c);
 }
 
+/* What pciehp does with a slot: it wants events, and it is switched off. */
+static void slot_handle_hotplug(PCIeCable *c)
+{
+    cable_slot_control(c, PCI_EXP_SLTCTL_HPIE | PCI_EXP_SLTCTL_PWR_IND_ON,
+                       PCI_EXP_SLTCTL_PIC);
+}
+
+static void slot_power_off(PCIeCable *c)
+{
+    cable_slot_control(c, PCI_EXP_SLTCTL_PCC, 0);
+    cable_slot_control(c, PCI_EXP_SLTCTL_PWR_IND_OFF, PCI_EXP_SLTCTL_PIC);
+    cable_slot_clear_events(c);
+}
+
+/* Mapped pages outlive a dead peer until the guest has switched off. */
+static void test_removal_grace(void)
+{
+    PCIeCable *c = cable_start("", ",removal-grace=600000", "", "");
+    g_autofree void *data = cable_pattern(DATA_SIZE, 50);
+    uint32_t first;
+
+    slot_handle_hotplug(c);
+    check_data(c, 50);
+    cable_kill_ep(c);
+    cable_wait_link(c, false);
+    g_assert_false(cable_slot_status(c) & PCI_EXP_SLTSTA_PDS);
+    g_assert_true(cable_slot_status(c) & PCI_EXP_SLTSTA_PDC);
+    g_assert_cmphex(cable_cfg_readl(c, 0, PCI_VENDOR_ID), ==, UINT32_MAX);
+    cable_check_memory(c->rc, cable_bar(0, 2), data, DATA_SIZE);
+    g_assert_cmphex(qtest_readl(c->rc, cable_bar(0, 4)), ==, UINT32_MAX);
+
+    slot_power_off(c);
+    memcpy(&first, data, sizeof(first));
+    cable_wait(qtest_readl(c->rc, cable_bar(0, 2)) != first);
+
+    start_ep_trained(c);
+    cable_wait_link(c, true);
+    check_returned(c, 51);
+    cable_free(c);
+}
+
+/* A living endpoint takes its memory back when it takes the link down. */
+static void test_no_grace_for_the_living(void)
+{
+    PCIeCable *c = cable_start("", ",removal-grace=600000", "", "");
+    uint32_t canary;
+
+    slot_handle_hotplug(c);
+    check_data(c, 60);
+    canary = qtest_readl(c->soc, TARGET);
+    dw_ep_stop_link(c->ep);
+    /* The register write is over: no store may arrive any more. */
+    qtest_writel(c->rc, cable_bar(0, 2), ~canary);
+    g_assert_cmphex(qtest_readl(c->rc, cable_bar(0, 2)), ==, UINT32_MAX);
+    g_assert_cmphex(qtest_readl(c->soc, TARGET), ==, canary);
+    cable_free(c);
+}
+
+/* A new function is not switched off along with the old one. */
+static void test_return_waits_for_power_off(void)
+{
+    PCIeCable *c = cable_start("", "", "", "");
+    uint64_t received;
+
+    slot_handle_hotplug(c);
+    check_data(c, 70);
+    dw_ep_stop_link(c->ep);
+    cable_wait(!cable_rc_link_up(c));
+    received = cable_rc_counter(c, "messages-received");
+    dw_ep_start_link(c->ep);
+    /* The RC end has asked the endpoint about its function ... */
+    cable_wait(cable_rc_counter(c, "messages-received") > received + 7);
+    g_assert_false(cable_slot_status(c) & PCI_EXP_SLTSTA_PDS);
+    /* ... and plugs it when the guest is done with the last one. */
+    slot_power_off(c);
+    cable_wait_link(c, true);
+    check_returned(c, 71);
+    cable_free(c);
+}
+
 typedef struct Read {
     QTestState *qts;
     uint64_t addr;
@@ -258,13 +338,14 @@ static void test_loss_ends_soc_read(void)
 
 static void test_timeout_host(void)
 {
-    PCIeCable *c = cable_start("", ",completion-timeout=500", "", "");
+    PCIeCable *c = cable_start("", "", "", "");
     uint32_t value;
 
     dw_ep_inbound_bar_match(c->ep, 0, 0, 2, TARGET);
     dw_ep_inbound_bar_match(c->ep, 1, 0, 4, TARGET + 4 * MiB);
     qtest_writel(c->soc, TARGET + 4 * MiB, 0x600d600d);
     g_assert_cmpuint(cable_rc_counter(c, "completion-timeouts"), ==, 0);
+    cable_rc_set_timeout(c, 500);
 
     cable_pause(c->soc);
     g_assert_cmphex(qtest_readl(c->rc, cable_bar(0, 4)), ==, UINT32_MAX);
@@ -315,15 +396,20 @@ static void test_timeout_soc(void)
 /* More reads time out than requests can be outstanding. */
 static void test_timeout_many(void)
 {
-    PCIeCable *c = cable_start("", ",completion-timeout=1", "", "");
+    PCIeCable *c = cable_start("", "", "", "");
+    uint64_t before;
 
     dw_ep_inbound_bar_match(c->ep, 0, 0, 4, TARGET);
     qtest_writel(c->soc, TARGET, 0x600d600d);
     cable_pause(c->soc);
+    before = cable_rc_counter(c, "completion-timeouts");
+    cable_rc_set_timeout(c, 1);
     for (unsigned i = 0; i < 1200; i++) {
         g_assert_cmphex(qtest_readl(c->rc, cable_bar(0, 4)), ==, UINT32_MAX);
     }
-    g_assert_cmpuint(cable_rc_counter(c, "completion-timeouts"), ==, 1200);
+    g_assert_cmpuint(cable_rc_counter(c, "completion-timeouts") - before, ==,
+                     1200);
+    cable_rc_set_timeout(c, 0);
     cable_continue(c->soc);
     cable_wait(qtest_readl(c->rc, cable_bar(0, 4)) == 0x600d600d);
     cable_free(c);
@@ -497,6 +583,11 @@ int main(int argc, char **argv)
     qtest_add_func("/pcie-cable-link/train/ltssm", test_ltssm);
     qtest_add_func("/pcie-cable-link/loss/ep-killed", test_ep_killed);
     qtest_add_func("/pcie-cable-link/loss/rc-killed", test_rc_killed);
+    qtest_add_func("/pcie-cable-link/loss/removal-grace", test_removal_grace);
+    qtest_add_func("/pcie-cable-link/loss/no-grace-for-the-living",
+                   test_no_grace_for_the_living);
+    qtest_add_func("/pcie-cable-link/loss/return-waits-for-power-off",
+                   test_return_waits_for_power_off);
     qtest_add_func("/pcie-cable-link/loss/ends-host-read",
                    test_loss_ends_host_read);
     qtest_add_func("/pcie-cable-link/loss/ends-soc-read",

@@ -179,6 +179,14 @@ uint64_t cable_rc_counter(PCIeCable *c, const char *name)
     return counter(c->rc, CABLE_RC_QOM_PATH, name);
 }
 
+void cable_rc_set_timeout(PCIeCable *c, unsigned ms)
+{
+    qtest_qmp_assert_success(c->rc, "{ 'execute': 'qom-set', 'arguments': "
+                             "{ 'path': %s, "
+                             "'property': 'completion-timeout', "
+                             "'value': %u } }", CABLE_RC_QOM_PATH, ms);
+}
+
 uint64_t cable_messages(PCIeCable *c)
 {
     return cable_ep_counter(c, "messages-sent") +
@@ -298,6 +306,13 @@ void cable_slot_clear_events(PCIeCable *c)
     qtest_writew(c->rc, port_exp_reg(c, PCI_EXP_SLTSTA),
                  PCI_EXP_SLTSTA_PDC | PCI_EXP_SLTSTA_DLLSC |
                  PCI_EXP_SLTSTA_CC);
+}
+
+void cable_slot_control(PCIeCable *c, uint16_t set, uint16_t clear)
+{
+    uint64_t reg = port_exp_reg(c, PCI_EXP_SLTCTL);
+
+    qtest_writew(c->rc, reg, (qtest_readw(c->rc, reg) & ~clear) | set);
 }
 
 void cable_hot_reset(PCIeCable *c)

@@ -75,6 +75,8 @@ void cable_continue(QTestState *qts);
 /* uint64 properties of each end: "messages-sent" ... */
 uint64_t cable_ep_counter(PCIeCable *c, const char *name);
 uint64_t cable_rc_counter(PCIeCable *c, const char *name);
+/* Change the RC end's completion timeout, in ms. */
+void cable_rc_set_timeout(PCIeCable *c, unsigned ms);
 /* Messages that both ends sent */
 uint64_t cable_messages(PCIeCable *c);
 bool cable_rc_link_up(PCIeCable *c);
@@ -114,6 +116,8 @@ void cable_cfg_writeb(PCIeCable *c, unsigned fn, unsigned reg, uint8_t val);
 /* Slot and bridge control of the root port */
 uint16_t cable_slot_status(PCIeCable *c);
 void cable_slot_clear_events(PCIeCable *c);
+/* Set @set and clear @clear in Slot Control. */
+void cable_slot_control(PCIeCable *c, uint16_t set, uint16_t clear);
 void cable_hot_reset(PCIeCable *c);
 
 /* Bus numbers, windows and slot power of the root port */
