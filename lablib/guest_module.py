@@ -3,7 +3,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from lablib import cache, kernel_build, paths, proc
 from lablib.ui import LabError
@@ -11,49 +11,10 @@ from lablib.vm import Vm
 
 LOG = "guest-module.log"
 DRIVERS = paths.REPO / "guest-kernel" / "drivers"
-PATCHES = paths.REPO / "guest-kernel" / "patches"
 
 
 class NoKernelBuild(LabError):
     """There is no build of the guest's kernel to compile modules against."""
-
-
-def _kernel_build(built: Any, name: str) -> Path:
-    """The tree that the guest's kernel was built in."""
-    tree = built.kernel.parent / "build"
-    if built.kernel_src is None or not tree.is_dir():
-        raise NoKernelBuild(f"module {name} needs a kernel that the lab built,"
-                            " not --kernel-image")
-    return tree
-
-
-def _compile(name: str, built: Any, sources: list[Path],
-             patch: Optional[Path] = None) -> Path:
-    """
-    Compile @sources, with @patch applied, as the modules of their Kbuild;
-    returns @name.ko.
-    """
-    tree = _kernel_build(built, name)
-    inputs = sources + ([patch] if patch else [])
-    target = paths.CACHE / "guest-modules" / cache.key(
-        str(tree), built.kernel_release,
-        str(built.kernel.stat().st_mtime_ns),
-        *(p.read_bytes() for p in inputs))
-    module = target / f"{name}.ko"
-    if module.is_file():
-        return module
-    with cache.making(target) as scratch:
-        for source in sources:
-            shutil.copy(source, scratch)
-        proc.start_log(LOG)
-        if patch:
-            proc.run(["patch", "-s", "-i", patch, "-d", scratch,
-                      sources[0].name], LOG)
-            (scratch / "Kbuild").write_text(f"obj-m += {name}.o\n")
-        proc.run([*kernel_build.make_command(), "-C", built.kernel_src,
-                  f"O={tree}", f"M={scratch}", "modules"], LOG,
-                 what=f"building the module {name}")
-    return module
 
 
 def build(name: str, built: Any) -> Path:
@@ -61,19 +22,25 @@ def build(name: str, built: Any) -> Path:
     Compile the module @name of guest-kernel/drivers against the kernel that
     `lablib.setup.ensure` has @built; returns the .ko file.
     """
+    kernel_tree = built.kernel.parent / "build"
+    if built.kernel_src is None or not kernel_tree.is_dir():
+        raise NoKernelBuild(f"module {name} needs a kernel that the lab built,"
+                            " not --kernel-image")
     sources = sorted(p for p in (DRIVERS / name).iterdir() if p.is_file())
-    return _compile(name, built, sources)
-
-
-def build_patched(source: str, patch: str, built: Any) -> Path:
-    """
-    Compile the kernel's own driver of one file, @source, with @patch of
-    guest-kernel/patches; returns the .ko file.
-    """
-    name = Path(source).stem
-    _kernel_build(built, name)
-    return _compile(name, built, [built.kernel_src / source],
-                    PATCHES / f"{patch}.patch")
+    target = paths.CACHE / "guest-modules" / cache.key(
+        str(kernel_tree), built.kernel_release,
+        str(built.kernel.stat().st_mtime_ns),
+        *(p.read_bytes() for p in sources))
+    module = target / f"{name}.ko"
+    if not module.is_file():
+        with cache.making(target) as scratch:
+            for source in sources:
+                shutil.copy(source, scratch)
+            proc.start_log(LOG)
+            proc.run([*kernel_build.make_command(), "-C", built.kernel_src,
+                      f"O={kernel_tree}", f"M={scratch}", "modules"], LOG,
+                     what=f"building the module {name}")
+    return module
 
 
 def load(vm: Vm, name: str, built: Any) -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 
-from lablib import guest_module, traffic, vntb
+from lablib import traffic, vntb
 
 
 def uptime(vm):
@@ -37,16 +37,19 @@ def bring_back(both, role):
         vntb.join(both.ep, both.rc, both.topology)
 
 
-def test_ep_is_killed_and_comes_back(both):
+@pytest.mark.parametrize("load", ["idle", "pings"])
+def test_ep_is_killed_and_comes_back(both, load):
     before = uptime(both.rc)
-    # The kernel's ntb_hw_epf does not survive this: docs/decisions/
-    # surprise-removal.md. All else, the kernel's hotplug included, does.
-    vntb.detach(both.rc, both.topology)
+    if load == "pings":
+        both.rc.run(f"setsid ping -f {both.ep.spec.address.ip} "
+                    ">/dev/null 2>&1 </dev/null &")
     both.ep.kill()
     await_function(both.rc, False)
+    both.rc.run("pkill -KILL ping", check=False)
     bring_back(both, "ep")
     assert_traffic(both)
     assert uptime(both.rc) > before
+    assert "Oops" not in both.rc.output("dmesg")
 
 
 def test_rc_is_killed_and_comes_back(both):
@@ -55,34 +58,3 @@ def test_rc_is_killed_and_comes_back(both):
     bring_back(both, "rc")
     assert_traffic(both)
     assert uptime(both.ep) > before
-
-
-def use_driver_that_survives(both, built):
-    """Replace the RC's ntb_hw_epf by one with our patch."""
-    try:
-        driver = guest_module.build_patched(
-            "drivers/ntb/hw/epf/ntb_hw_epf.c",
-            "0001-NTB-epf-survive-surprise-removal", built)
-    except guest_module.NoKernelBuild as e:
-        pytest.skip(str(e))
-    both.rc.run("cd /lib/modules/$(uname -r) && cat >kernel/drivers/ntb/hw/"
-                "epf/ntb_hw_epf.ko", stdin=driver.read_bytes())
-    vntb.detach(both.rc, both.topology)
-    vntb.restart(both.ep, both.topology)
-    vntb.join(both.ep, both.rc, both.topology)
-
-
-def test_ep_is_killed_with_drivers_bound(both, built):
-    use_driver_that_survives(both, built)
-    before = uptime(both.rc)
-    # Idle, then under traffic.
-    for load in ("", f"setsid ping -f {both.ep.spec.address.ip} "
-                     ">/dev/null 2>&1 </dev/null &"):
-        both.rc.run(load)
-        both.ep.kill()
-        await_function(both.rc, False)
-        both.rc.run("pkill -KILL ping", check=False)
-        bring_back(both, "ep")
-        assert_traffic(both)
-    assert uptime(both.rc) > before
-    assert "Oops" not in both.rc.output("dmesg")
