@@ -81,15 +81,15 @@ def quiet(both: Pair) -> Iterator[None]:
             vntb.await_carrier(vm)
 
 
-def copy(vm: Vm, built: Any, total: int, rounds: int = 1) -> Rates:
+def copy(vm: Vm, built: Any, total: int) -> Rates:
     """
-    Store to the window and load from it, @total bytes each a round, with the
-    mapping that the NTB drivers use; the same within the guest's own memory.
+    Store to the window and load from it, @total bytes each, with the mapping
+    that the NTB drivers use; the same within the guest's own memory.
     """
     guest_module.load(vm, MODULE, built)
     where, size = locate(vm, vm.topology)
     out = vm.output(f"window-copy /dev/{MODULE} {where:#x} {size:#x} "
-                    f"{total:#x} {rounds}", timeout=300)
+                    f"{total:#x}", timeout=300)
     store, load = (line.split() for line in out.splitlines())
     return Rates(float(store[1]), float(store[2]),
                  float(load[1]), float(load[2]))

@@ -3,19 +3,20 @@
  * Copies through a memory window of the cable, and within the guest's own
  * memory for comparison; prints the rates and checks what was stored.
  *
- * Usage: window-copy FILE OFFSET SIZE TOTAL [ROUNDS]
+ * Usage: window-copy FILE OFFSET SIZE TOTAL
  *
  *   FILE    what to map: /dev/vntb-window, as the NTB drivers do, or /dev/mem or
  *           resource2 of the NTB function, where it is device memory
  *   OFFSET  where the window starts in FILE, in bytes
  *   SIZE    bytes of the window to use, a multiple of 4096
- *   TOTAL   bytes to copy in each round, in passes over SIZE
+ *   TOTAL   bytes to copy each way, in passes over SIZE
  *
- * Each round stores to the window, stores to a buffer of the same size in the
+ * Each pass stores to the window, stores to a buffer of the same size in the
  * guest's own memory, loads from the window and loads from the buffer, with the
  * same code. Prints a line "store WINDOW OWN" and a line "load WINDOW OWN",
- * the best rate of all rounds in bytes a second. The window holds what it held
- * before when the program ends.
+ * the rate of the best pass in bytes a second: a pass is shorter than a turn of
+ * the host's scheduler, so the best one was not interrupted. The window holds
+ * what it held before when the program ends.
  */
 
 #define _GNU_SOURCE
@@ -64,21 +65,16 @@ copy(volatile uint64_t *to, const volatile uint64_t *from, size_t bytes)
 	}
 }
 
-static double rate(volatile void *to, const volatile void *from, size_t size,
-		   size_t total)
+/* Copy once; keep the best rate seen, in bytes a second. */
+static void measure(double *best, volatile void *to, const volatile void *from,
+		    size_t size)
 {
-	double start = now();
-	size_t done;
+	double start = now(), rate;
 
-	for (done = 0; done < total; done += size)
-		copy(to, from, size);
-	return done / (now() - start);
-}
-
-static void keep_best(double *best, double value)
-{
-	if (value > *best)
-		*best = value;
+	copy(to, from, size);
+	rate = size / (now() - start);
+	if (rate > *best)
+		*best = rate;
 }
 
 static void *own_buffer(size_t size)
@@ -95,18 +91,17 @@ int main(int argc, char **argv)
 {
 	double store_window = 0, store_own = 0, load_window = 0, load_own = 0;
 	uint64_t *pattern, *own, *back, *before;
-	size_t offset, size, total, i;
-	int fd, round, rounds;
+	size_t offset, size, total, done, i;
+	int fd;
 	void *window;
 
 	if (argc < 5) {
-		fprintf(stderr, "usage: window-copy FILE OFFSET SIZE TOTAL [ROUNDS]\n");
+		fprintf(stderr, "usage: window-copy FILE OFFSET SIZE TOTAL\n");
 		return 2;
 	}
 	offset = strtoull(argv[2], NULL, 0);
 	size = strtoull(argv[3], NULL, 0);
 	total = strtoull(argv[4], NULL, 0);
-	rounds = argc > 5 ? atoi(argv[5]) : 1;
 	if (!size || size % 4096) {
 		fprintf(stderr, "window-copy: SIZE must be a multiple of 4096\n");
 		return 2;
@@ -126,16 +121,16 @@ int main(int argc, char **argv)
 	for (i = 0; i < size / 8; i++)
 		pattern[i] = (i + 1) * 0x9e3779b97f4a7c15ULL;
 
-	for (round = 0; round < rounds; round++) {
-		keep_best(&store_window, rate(window, pattern, size, total));
-		keep_best(&store_own, rate(own, pattern, size, total));
-		keep_best(&load_window, rate(back, window, size, total));
+	for (done = 0; done < total; done += size) {
+		measure(&store_window, window, pattern, size);
+		measure(&store_own, own, pattern, size);
+		measure(&load_window, back, window, size);
 		if (memcmp(back, pattern, size)) {
 			fprintf(stderr, "window-copy: the window does not hold what was stored\n");
 			copy(window, before, size);
 			return 1;
 		}
-		keep_best(&load_own, rate(back, own, size, total));
+		measure(&load_own, back, own, size);
 	}
 	copy(window, before, size);
 	printf("store %.0f %.0f\nload %.0f %.0f\n", store_window, store_own,
