@@ -18,7 +18,22 @@
 #include "pcie-cable-rc-internal.h"
 #include "trace.h"
 
+/* Each holds two descriptors; a peer must not use up all we may have. */
+#define RC_MAPPINGS_MAX 1024
+
 /* Pages of the BARs */
+
+static unsigned mappings_count(PCIeCableRC *rc)
+{
+    unsigned n = 0;
+
+    for (unsigned fn = 0; fn < PCIE_CABLE_MAX_FUNCTIONS; fn++) {
+        for (unsigned b = 0; b < PCIE_CABLE_NUM_BARS; b++) {
+            n += rc->mappings[fn][b]->len;
+        }
+    }
+    return n;
+}
 
 static void mapping_show(PCIeCableFunction *f, unsigned bar, RCMapping *m)
 {
@@ -164,7 +179,7 @@ bool pcie_cable_rc_remap(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
                               remap.flags);
     BQL_LOCK_GUARD();
     list = rc->mappings[fn][remap.region];
-    if (list->len >= VFU_MAX_DMA_MAPS) {
+    if (mappings_count(rc) >= RC_MAPPINGS_MAX) {
         pcie_cable_conn_reply_error(conn, &req->hdr, ENOSPC);
         return true;
     }
