@@ -62,7 +62,8 @@ def _reason(tail: Sequence[str]) -> str:
             # ninja names all files of the rule that failed.
             if re.search(pattern, line) and not line.startswith("FAILED:"):
                 return line.strip()[:300]
-    return tail[-1].strip()[:300] if tail else "no output"
+    last = [line for line in tail if "Leaving directory" not in line]
+    return last[-1].strip()[:300] if last else "no output"
 
 
 def _end_group(process: "subprocess.Popen[str]") -> None:
