@@ -10,6 +10,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <glib-unix.h>
 #include <poll.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
@@ -221,7 +222,7 @@ static void *ep_thread(void *opaque)
         }
         fd = qemu_accept(cable->listen_fd, NULL, NULL);
         if (fd >= 0) {
-            qemu_socket_set_block(fd);
+            g_unix_set_fd_nonblocking(fd, false, NULL);
             ep_serve(cable, fd);
         } else if (errno == EMFILE || errno == ENFILE) {
             /* The host stays in the queue until a descriptor is free. */
@@ -280,7 +281,7 @@ static int ep_listen(const char *path, Error **errp)
         close(fd);
         return -1;
     }
-    qemu_socket_set_nonblock(fd);
+    g_unix_set_fd_nonblocking(fd, true, NULL);
     return fd;
 }
 

@@ -11,6 +11,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <glib-unix.h>
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "qemu/cutils.h"
@@ -392,7 +393,7 @@ static int rc_connect(PCIeCableRC *rc)
         close(fd);
         return -1;
     }
-    qemu_socket_set_block(fd);
+    g_unix_set_fd_nonblocking(fd, false, NULL);
     return fd;
 }
 
