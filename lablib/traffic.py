@@ -139,14 +139,12 @@ def transfer(source: Vm, to: Vm, mib: int = 256, timeout: int = 300
     sent = source.output(f"head -c {mib}M /dev/urandom >/tmp/lab.sent && "
                          "sha256sum </tmp/lab.sent", timeout).split()[0]
     try:
-        # nc hangs up when its input ends: give it one that never does.
-        to.run("rm -f /tmp/lab.fifo; mkfifo /tmp/lab.fifo")
-        _listen(to, _FILE_PORT, f"busybox nc -l -p {_FILE_PORT} "
-                                "<>/tmp/lab.fifo >/tmp/lab.received && "
-                                "touch /tmp/lab.complete", "/tmp/lab.nc.log")
+        _listen(to, _FILE_PORT, f"tcp-file receive {_FILE_PORT} "
+                                ">/tmp/lab.received && touch "
+                                "/tmp/lab.complete", "/tmp/lab.receive.log")
         took = source.output(f"""
 read -r from _ </proc/uptime
-busybox nc {to.spec.address.ip} {_FILE_PORT} </tmp/lab.sent || exit 1
+tcp-file send {to.spec.address.ip} {_FILE_PORT} </tmp/lab.sent || exit 1
 read -r until _ </proc/uptime
 echo $from $until""", timeout).split()
         received = to.output("""
@@ -161,6 +159,6 @@ sha256sum </tmp/lab.received""", timeout).split()[0]
                        f"to {to.role}: {e}") from e
     finally:
         source.run("rm -f /tmp/lab.sent", check=False)
-        to.run("rm -f /tmp/lab.received /tmp/lab.complete /tmp/lab.fifo", check=False)
+        to.run("rm -f /tmp/lab.received /tmp/lab.complete", check=False)
     return Transfer(direction(source, to), mib,
                     float(took[1]) - float(took[0]), sent, received)
