@@ -23,6 +23,10 @@
                       PCI_EXP_DEVCTL_EXT_TAG | PCI_EXP_DEVCTL_NOSNOOP_EN | \
                       PCI_EXP_DEVCTL_READRQ)
 
+/* One entry a BAR at the most */
+QEMU_BUILD_BUG_ON(DW_PCIE_ECAP_REBAR + 4 + 8 * DW_PCIE_NUM_BARS >
+                  DW_PCIE_ECAP_PTM);
+
 typedef struct Field {
     uint32_t addr;
     uint32_t reset;

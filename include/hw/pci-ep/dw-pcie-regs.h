@@ -23,9 +23,9 @@
 #define DW_PCIE_CAP_EXP                 0x070
 #define DW_PCIE_CAP_MSIX                0x0b0
 #define DW_PCIE_ECAP_AER                0x100
-#define DW_PCIE_ECAP_REBAR              0x148
-#define DW_PCIE_ECAP_PTM                0x160
-#define DW_PCIE_ECAP_VSEC               0x170
+#define DW_PCIE_ECAP_REBAR              0x148   /* to 0x17b with 6 BARs */
+#define DW_PCIE_ECAP_PTM                0x180
+#define DW_PCIE_ECAP_VSEC               0x190
 
 /* Vendor-specific extended capability: which IP the host is talking to */
 #define DW_PCIE_VSEC_ID                 0x0001
