@@ -128,7 +128,7 @@ struct DWPCIeEP {
     unsigned num_functions;
     unsigned num_outbound;
     unsigned num_inbound;
-    /* The link went up or down; set by the glue before realize */
+    /* The link went up or down; set by the glue before realize, or NULL */
     void (*link_change)(DeviceState *dev, bool up);
 
     PCIeCableEP *cable;
