@@ -8,6 +8,7 @@
  */
 #include "qemu/osdep.h"
 #include "libqos/pcie-cable.h"
+#include "libqos/pcie-cable-peer.h"
 
 #define PAGE 4096
 #define NUM_BARS 6
@@ -337,6 +338,54 @@ static void test_msix_bus_master(void)
     cable_free(c);
 }
 
+/* Does a peer that offers @caps find the capability @id? */
+static bool peer_finds(PCIeCable *c, const char *caps, uint8_t id)
+{
+    CablePeer *p = cable_peer_connect(c->socket);
+    VfuRegionRW rw = { .region = VFU_REGION_CONFIG,
+                       .count = PCI_CFG_SPACE_SIZE };
+    uint64_t pos = PCI_CAPABILITY_LIST, header;
+    const uint8_t *config = p->msg.payload + sizeof(rw);
+    bool found = false;
+
+    g_assert_cmpint(cable_peer_version(p, 0, caps), ==, 0);
+    g_assert_cmpint(cable_peer_region_read(p, VFU_REGION_CONFIG, pos, 1, &pos),
+                    ==, 0);
+    while (pos) {
+        g_assert_cmpint(cable_peer_region_read(p, VFU_REGION_CONFIG, pos, 2,
+                                               &header), ==, 0);
+        found |= (header & 0xff) == id;
+        pos = header >> 8;
+    }
+
+    /* All at once it reads the same. */
+    g_assert_cmpint(cable_peer_call(p, VFU_REGION_READ, 0, &rw, sizeof(rw),
+                                    NULL, 0, NULL, 0), ==, 0);
+    pos = config[PCI_CAPABILITY_LIST];
+    while (pos && config[pos] != id) {
+        pos = config[pos + PCI_CAP_LIST_NEXT];
+    }
+    g_assert_true(!!pos == found);
+    cable_peer_close(p);
+    return found;
+}
+
+/*
+ * A plain client does not write its MSI-X table to the BAR: it is not offered
+ * what could not work.
+ */
+static void test_msix_plain(void)
+{
+    PCIeCable *c = start_soc("");
+
+    dw_ep_start_link(c->ep);
+    g_assert_true(peer_finds(c, CABLE_CAPS_ALL, PCI_CAP_ID_MSIX));
+    g_assert_false(peer_finds(c, CABLE_CAPS_NONE, PCI_CAP_ID_MSIX));
+    g_assert_true(peer_finds(c, CABLE_CAPS_NONE, PCI_CAP_ID_MSI));
+    g_assert_true(peer_finds(c, CABLE_CAPS_NONE, PCI_CAP_ID_EXP));
+    cable_free(c);
+}
+
 /* The controller's other kind of interrupt */
 static void test_msi(void)
 {
@@ -415,6 +464,7 @@ int main(int argc, char **argv)
     qtest_add_func("/dw-plat-pcie-cable/msix/its", test_msix_its);
     qtest_add_func("/dw-plat-pcie-cable/msix/bus-master",
                    test_msix_bus_master);
+    qtest_add_func("/dw-plat-pcie-cable/msix/plain", test_msix_plain);
     qtest_add_func("/dw-plat-pcie-cable/msi", test_msi);
     qtest_add_func("/dw-plat-pcie-cable/functions/eight",
                    test_eight_functions);
