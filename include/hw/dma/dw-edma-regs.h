@@ -132,39 +132,47 @@
 #define DW_EDMA_LL_DAR                  16
 #define DW_EDMA_LL_POINTER              8       /* link element */
 
-/* HDMA native map: every channel has all of its registers for itself */
+/*
+ * HDMA native map: every channel has all of its registers for itself.  All
+ * reset to 0.
+ */
 #define DW_HDMA_WR_CHANNEL(ch)          (0x200 * (ch))
 #define DW_HDMA_RD_CHANNEL(ch)          (0x200 * (ch) + 0x100)
 #define DW_HDMA_CHANNEL_SIZE            0x100
 #define DW_HDMA_CH_EN                   0x00    /* RW */
 #define   DW_HDMA_EN                        BIT(0)
-#define DW_HDMA_CH_DOORBELL             0x04
+#define DW_HDMA_CH_DOORBELL             0x04    /* WO */
 #define   DW_HDMA_DOORBELL_START            BIT(0)
 #define   DW_HDMA_DOORBELL_STOP             BIT(1)
-#define DW_HDMA_CH_PREFETCH             0x08    /* RW */
-#define DW_HDMA_CH_HANDSHAKE            0x0c    /* RW */
-#define DW_HDMA_CH_LLP_LOW              0x10
+#define DW_HDMA_CH_PREFETCH             0x08    /* RW, no effect */
+#define DW_HDMA_CH_HANDSHAKE            0x0c    /* RW, no effect */
+#define DW_HDMA_CH_LLP_LOW              0x10    /* RW, the next element */
 #define DW_HDMA_CH_LLP_HIGH             0x14
-#define DW_HDMA_CH_CYCLE_SYNC           0x18
-#define   DW_HDMA_CYCLE_BIT                 BIT(0)
-#define   DW_HDMA_CYCLE_STATE               BIT(1)
-#define DW_HDMA_CH_TRANSFER_SIZE        0x1c
-#define DW_HDMA_CH_SAR_LOW              0x20
+#define DW_HDMA_CH_CYCLE_SYNC           0x18    /* RW */
+#define   DW_HDMA_CYCLE_BIT                 BIT(0)  /* of the last element */
+#define   DW_HDMA_CYCLE_STATE               BIT(1)  /* of the consumer */
+#define DW_HDMA_CH_TRANSFER_SIZE        0x1c    /* RW, counts down */
+#define DW_HDMA_CH_SAR_LOW              0x20    /* RW, counts up */
 #define DW_HDMA_CH_SAR_HIGH             0x24
-#define DW_HDMA_CH_DAR_LOW              0x28
+#define DW_HDMA_CH_DAR_LOW              0x28    /* RW, counts up */
 #define DW_HDMA_CH_DAR_HIGH             0x2c
-#define DW_HDMA_CH_WATERMARK_EN         0x30
-#define DW_HDMA_CH_CONTROL1             0x34
+#define DW_HDMA_CH_WATERMARK_EN         0x30    /* RW, no list: no effect */
+#define   DW_HDMA_WATERMARK_REMOTE          BIT(0)
+#define   DW_HDMA_WATERMARK_LOCAL           BIT(1)
+#define DW_HDMA_CH_CONTROL1             0x34    /* RW, others no effect */
 #define   DW_HDMA_LINKLIST_EN               BIT(0)
-#define DW_HDMA_CH_FUNC_NUM             0x38
+#define DW_HDMA_CH_FUNC_NUM             0x38    /* RW, others no effect */
 #define   DW_HDMA_FUNC_NUM_PF               0x000000ff
-#define DW_HDMA_CH_QOS                  0x3c
+#define DW_HDMA_CH_QOS                  0x3c    /* RW, no effect */
 #define DW_HDMA_CH_STATUS               0x80    /* RO, bits 1:0: DWEDMAState */
-#define DW_HDMA_CH_INT_STATUS           0x84
+#define   DW_HDMA_STATUS_MASK               0x00000003
+#define DW_HDMA_CH_INT_STATUS           0x84    /* RO */
 #define   DW_HDMA_INT_STOP                  BIT(0)
 #define   DW_HDMA_INT_WATERMARK             BIT(1)
 #define   DW_HDMA_INT_ABORT                 BIT(2)
-#define DW_HDMA_CH_INT_SETUP            0x88
+#define   DW_HDMA_INT_ERROR_SHIFT           3   /* 4 bits, below */
+#define   DW_HDMA_INT_ERROR_LENGTH          4
+#define DW_HDMA_CH_INT_SETUP            0x88    /* RW */
 #define   DW_HDMA_STOP_MASK                 BIT(0)
 #define   DW_HDMA_WATERMARK_MASK            BIT(1)
 #define   DW_HDMA_ABORT_MASK                BIT(2)
@@ -172,13 +180,25 @@
 #define   DW_HDMA_LOCAL_STOP_EN             BIT(4)
 #define   DW_HDMA_REMOTE_ABORT_EN           BIT(5)
 #define   DW_HDMA_LOCAL_ABORT_EN            BIT(6)
+#define   DW_HDMA_INT_SETUP_MASK            0x0000007f
+/* WO: bits as in the status; ABORT clears the error as well */
 #define DW_HDMA_CH_INT_CLEAR            0x8c
-#define DW_HDMA_CH_MSI_STOP_LOW         0x90
+#define DW_HDMA_CH_MSI_STOP_LOW         0x90    /* RW */
 #define DW_HDMA_CH_MSI_STOP_HIGH        0x94
-#define DW_HDMA_CH_MSI_WATERMARK_LOW    0x98
+#define DW_HDMA_CH_MSI_WATERMARK_LOW    0x98    /* RW */
 #define DW_HDMA_CH_MSI_WATERMARK_HIGH   0x9c
-#define DW_HDMA_CH_MSI_ABORT_LOW        0xa0
+#define DW_HDMA_CH_MSI_ABORT_LOW        0xa0    /* RW */
 #define DW_HDMA_CH_MSI_ABORT_HIGH       0xa4
-#define DW_HDMA_CH_MSI_MSGDATA          0xa8
+#define DW_HDMA_CH_MSI_MSGDATA          0xa8    /* RW */
+
+/* HDMA native map, error of INT_STATUS: why the channel halted */
+#define DW_HDMA_ERR_LL_UNSUPPORTED      0x1     /* list element */
+#define DW_HDMA_ERR_LL_CPL_ABORT        0x2
+#define DW_HDMA_ERR_LL_POISONED         0x3
+#define DW_HDMA_ERR_CPL_TIMEOUT         0x8     /* read of data */
+#define DW_HDMA_ERR_UNSUPPORTED         0x9
+#define DW_HDMA_ERR_CPL_ABORT           0xa
+#define DW_HDMA_ERR_POISONED            0xb
+#define DW_HDMA_ERR_WRITE               0xc     /* write of data */
 
 #endif /* HW_DMA_DW_EDMA_REGS_H */
