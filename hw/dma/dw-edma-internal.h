@@ -53,6 +53,9 @@ typedef struct DWEDMAContext {
     uint32_t size;              /* bytes left */
     uint64_t sar, dar;          /* next byte */
     uint64_t llp;               /* next element */
+    /* The thread's: an element or block is being moved, found at */
+    bool loaded;
+    uint64_t element;
 } DWEDMAContext;
 
 typedef struct DWEDMAChannel {
@@ -64,7 +67,8 @@ typedef struct DWEDMAChannel {
     /* lock */
     DWEDMAContext ctx;          /* software's unless RUNNING */
     DWEDMAState state;
-    bool doorbell;              /* rung since the thread looked */
+    unsigned generation;        /* of ctx: a start or a reset makes a new one */
+    bool doorbell;              /* rung since the thread looked at the list */
     bool stop_requested;
     bool disabled;
     DWEDMAMessage messages[DW_EDMA_MAX_MESSAGES];
@@ -76,7 +80,7 @@ typedef struct DWEDMAChannel {
     QemuMutex busy;
     bool attention;             /* atomic: look at the above before copying */
 
-    uint8_t *bounce;            /* thread: DW_EDMA_BOUNCE bytes */
+    uint8_t *bounce;            /* thread: DW_EDMA_REQUEST bytes */
 } DWEDMAChannel;
 
 /*
@@ -168,6 +172,48 @@ static inline bool dw_edma_running(const DWEDMAChannel *ch)
 
 /* Have @value posted to PCI address @addr once the lock is released. */
 void dw_edma_queue_imwr(DWEDMAChannel *ch, uint64_t addr, uint32_t value);
+
+/* -copy.c; thread of the channel, no lock held */
+
+/*
+ * Move the next bytes of what @ctx has loaded, DW_EDMA_CHUNK at the most.
+ * Returns how many were moved: none when *@fault is set or attention is.
+ */
+uint32_t dw_edma_move(DWEDMAChannel *ch, const DWEDMAContext *ctx,
+                      DWEDMAFault *fault);
+
+/* -ll.c; thread of the channel, no lock held */
+
+typedef enum DWEDMANextKind {
+    DW_EDMA_NEXT_DATA,
+    DW_EDMA_NEXT_END,           /* not the engine's: CB is not CCS */
+    DW_EDMA_NEXT_LINKS,         /* so far link elements only */
+    DW_EDMA_NEXT_FAULT,         /* no memory there */
+} DWEDMANextKind;
+
+/* What follows in a list, and llp and ccs behind it. */
+typedef struct DWEDMANext {
+    DWEDMANextKind kind;
+    uint64_t element;           /* address of the data element */
+    uint32_t control;
+    uint32_t size;
+    uint64_t sar, dar;
+    uint64_t llp;
+    bool ccs;
+} DWEDMANext;
+
+/* Look for the next data element of the list at @ctx. */
+void dw_edma_next(DWEDMAChannel *ch, const DWEDMAContext *ctx,
+                  DWEDMANext *next);
+
+/* dw-edma.c, any thread */
+
+/*
+ * Take ch->busy to copy one chunk; release it with dw_edma_chunk_end().
+ * False when the channel must look at its state first.
+ */
+bool dw_edma_chunk_begin(DWEDMAChannel *ch);
+void dw_edma_chunk_end(DWEDMAChannel *ch);
 
 /* True the first time that @err is seen.  Any thread. */
 bool dw_edma_first_error(DWEDMA *dma, DWEDMAGuestError err);

@@ -23,6 +23,9 @@
 /* A stop, a reset or a pause takes effect after at most this many bytes. */
 #define DW_EDMA_CHUNK (1024 * 1024)
 
+/* Most that one request to the host carries, bytes. */
+#define DW_EDMA_REQUEST (64 * 1024)
+
 /* Register maps; the values are those of Linux's enum dw_edma_map_format. */
 typedef enum DWEDMAMap {
     DW_EDMA_MAP_LEGACY = 0,
@@ -51,33 +54,41 @@ typedef enum DWEDMAFault {
 
 /*
  * What the owner does for the engine.  All functions but irq() are called in
- * the threads of the channels, no lock held.  @user is the channel, counted
+ * the threads of the channels, no lock held unless said otherwise.  @user is the channel, counted
  * from 0 over all write and then all read channels: calls of one user never
  * overlap.
  */
 typedef struct DWEDMAOps {
     /*
-     * Find PCI memory at @addr of function @fn that is mapped here, for
-     * writing when @write is set: *@host and *@len, which is at most the
-     * *@len asked for, at least 1.  With *@host = NULL that much is there but
-     * not mapped and must go through pcie_read() or pcie_write().  A pointer
-     * may be used until pcie_end() and no longer than it takes to copy
-     * DW_EDMA_CHUNK bytes: the host waits for it.
+     * Find PCI memory at @addr of function @fn, for writing when @write is
+     * set.  *@len comes as what is asked for and returns as what is there,
+     * at least 1.  If it is mapped here, *@host is where and may be used
+     * until pcie_end(), for no longer than it takes to copy DW_EDMA_CHUNK
+     * bytes: the host waits for it.  *@host = NULL: not mapped, there is no
+     * pcie_end(), requests reach it.
      */
     DWEDMAFault (*pcie_begin)(void *opaque, unsigned user, unsigned fn,
                               uint64_t addr, bool write, uint64_t *len,
                               void **host);
     void (*pcie_end)(void *opaque, unsigned user);
 
-    /* Copy by request; waits for the host. */
+    /* Read by request, DW_EDMA_REQUEST bytes at most; waits for the host. */
     DWEDMAFault (*pcie_read)(void *opaque, unsigned user, unsigned fn,
-                             uint64_t addr, void *buf, uint64_t len);
+                             uint64_t addr, void *buf, uint32_t len);
+
+    /*
+     * Write by request, DW_EDMA_REQUEST bytes at most.  Neither waits nor
+     * takes the BQL: a lock of the channel is held.
+     */
     DWEDMAFault (*pcie_write)(void *opaque, unsigned user, unsigned fn,
-                              uint64_t addr, const void *buf, uint64_t len);
+                              uint64_t addr, const void *buf, uint32_t len);
+
+    /* Wait for all that pcie_write() sent: the first fault, if there was. */
+    DWEDMAFault (*pcie_flush)(void *opaque, unsigned user);
 
     /*
      * Post the interrupt message @data (IMWr) behind all that this user has
-     * written.  It may be an MSI.
+     * written.  It may be an MSI.  May take the BQL.
      */
     DWEDMAFault (*pcie_post)(void *opaque, unsigned user, unsigned fn,
                              uint64_t addr, uint32_t data);
