@@ -258,7 +258,7 @@ static void test_stop(void)
                 qedma_ch_writel(&ch, DW_HDMA_CH_INT_SETUP, setup);
                 cable_wait(line(l));
                 qedma_ch_writel(&ch, DW_HDMA_CH_INT_CLEAR,
-                                ~DW_HDMA_INT_STOP);
+                                (uint32_t)~DW_HDMA_INT_STOP);
                 g_assert_true(line(l));
             } else {
                 g_assert_false(line(l));
@@ -357,7 +357,7 @@ static void check_fault(EdmaLab *l, QEdmaChan *ch, uint32_t code,
         g_assert_false(line(l));
     }
     /* The other bits leave the error alone. */
-    qedma_ch_writel(ch, DW_HDMA_CH_INT_CLEAR, ~DW_HDMA_INT_ABORT);
+    qedma_ch_writel(ch, DW_HDMA_CH_INT_CLEAR, (uint32_t)~DW_HDMA_INT_ABORT);
     g_assert_cmphex(int_status(ch) >> DW_HDMA_INT_ERROR_SHIFT, ==, code);
     qedma_ch_writel(ch, DW_HDMA_CH_INT_CLEAR, DW_HDMA_INT_ABORT);
     g_assert_cmphex(int_status(ch), ==, 0);
