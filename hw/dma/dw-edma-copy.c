@@ -16,9 +16,6 @@
 /* Most that a device of the SoC is given at a time, the BQL is held for it. */
 #define IO_PIECE 4096
 
-/* Requests that may be on their way when the channel waits for the host. */
-#define WRITES_AHEAD 4
-
 /* The side of the SoC */
 typedef struct Local {
     uint64_t addr;
@@ -112,32 +109,23 @@ static void pcie_end(DWEDMAChannel *ch)
     ch->dma->config.ops->pcie_end(ch->dma->config.opaque, ch->user);
 }
 
-/* Write @src by requests; returns the bytes that the host has taken. */
+/* Write @src by a request; returns the bytes that the host has taken. */
 static uint32_t pcie_send(DWEDMAChannel *ch, const DWEDMAContext *ctx,
-                          const uint8_t *src, uint32_t len,
-                          DWEDMAFault *fault)
+                          const void *src, uint32_t len, DWEDMAFault *fault)
 {
     const DWEDMAConfig *config = &ch->dma->config;
-    DWEDMAFault answer;
-    uint32_t done = 0;
 
-    len = MIN(len, WRITES_AHEAD * DW_EDMA_REQUEST);
-    while (done < len && !*fault) {
-        uint32_t n = MIN(len - done, DW_EDMA_REQUEST);
-
-        if (!dw_edma_chunk_begin(ch)) {
-            break;
-        }
-        *fault = config->ops->pcie_write(config->opaque, ch->user, ctx->fn,
-                                         ctx->dar + done, src + done, n);
-        dw_edma_chunk_end(ch);
-        done += n;
+    len = MIN(len, DW_EDMA_REQUEST);
+    if (!dw_edma_chunk_begin(ch)) {
+        return 0;
     }
-    answer = config->ops->pcie_flush(config->opaque, ch->user);
-    if (answer && !*fault) {
-        *fault = answer;
+    *fault = config->ops->pcie_write(config->opaque, ch->user, ctx->fn,
+                                     ctx->dar, src, len);
+    dw_edma_chunk_end(ch);
+    if (!*fault) {
+        *fault = config->ops->pcie_flush(config->opaque, ch->user);
     }
-    return *fault ? 0 : done;
+    return *fault ? 0 : len;
 }
 
 /* Write channel: from @src in our memory to the host */

@@ -10,7 +10,7 @@
  *
  * Locks, outermost first: the BQL; DWEDMA.lock, for a few instructions at a
  * time, protects registers and contexts; DWEDMAChannel.busy is held by the
- * channel's thread while it copies one chunk.
+ * channel's thread while it copies one chunk, and nothing else is taken then.
  */
 #ifndef HW_DMA_DW_EDMA_INTERNAL_H
 #define HW_DMA_DW_EDMA_INTERNAL_H
@@ -32,7 +32,6 @@ typedef enum DWEDMAStop {
     DW_EDMA_STOP_LIST_END,      /* an element whose CB is not CCS */
     DW_EDMA_STOP_BLOCK_DONE,    /* the block without a list */
     DW_EDMA_STOP_REQUEST,       /* software said so, dw_edma_stop() */
-    DW_EDMA_STOP_DISABLED,      /* dw_edma_disable() */
 } DWEDMAStop;
 
 /* An IMWr on its way */
@@ -70,7 +69,6 @@ typedef struct DWEDMAChannel {
     unsigned generation;        /* of ctx: a start or a reset makes a new one */
     bool doorbell;              /* rung since the thread looked at the list */
     bool stop_requested;
-    bool disabled;
     DWEDMAMessage messages[DW_EDMA_MAX_MESSAGES];
     unsigned num_messages;
     QemuCond wake;
@@ -162,7 +160,10 @@ void dw_edma_start(DWEDMAChannel *ch);
 /* Stop a running channel soon; ends in stopped(STOP_REQUEST). */
 void dw_edma_stop(DWEDMAChannel *ch);
 
-/* Take a channel's enable away; ends in stopped(STOP_DISABLED) if it ran. */
+/*
+ * A channel loses its enable: when it returns the channel is STOPPED and copies
+ * nothing any more.  Nobody is told.  Waits for one bounded memcpy.
+ */
 void dw_edma_disable(DWEDMAChannel *ch);
 
 static inline bool dw_edma_running(const DWEDMAChannel *ch)

@@ -66,6 +66,7 @@ static bool fetch_element(DWEDMA *dma, uint64_t addr, Element *el)
              * last, behind a barrier.
              */
             el->control = le32_to_cpu(qatomic_read((uint32_t *)mem));
+            /* Pairs with the driver's dma_wmb(). */
             smp_rmb();
         }
         memcpy(raw + done, mem, len);

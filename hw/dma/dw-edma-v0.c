@@ -163,7 +163,6 @@ static void v0_stopped(DWEDMAChannel *ch, DWEDMAStop why)
         signal_abort(ch);
         break;
     case DW_EDMA_STOP_LIST_END:     /* LIE of the last element did it */
-    case DW_EDMA_STOP_DISABLED:
         break;
     }
 }
@@ -227,16 +226,6 @@ static bool has_engine_en(DWEDMA *dma)
 static bool has_pwr_en(DWEDMA *dma)
 {
     return dma->config.map != DW_EDMA_MAP_LEGACY;
-}
-
-static bool any_running(DWEDMA *dma, DWEDMADir dir)
-{
-    for (unsigned i = 0; i < dma->config.channels[dir]; i++) {
-        if (dw_edma_running(dw_edma_channel(dma, dir, i))) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static void write_engine_en(DWEDMA *dma, DWEDMADir dir, bool enable)
@@ -317,9 +306,7 @@ static uint32_t read_dir(DWEDMA *dma, DWEDMADir dir, V0Reg reg, unsigned i)
 
     switch (reg) {
     case REG_ENGINE_EN:
-        /* Reads 1 until the last channel has stopped. */
-        return has_engine_en(dma) && (d->engine_en || any_running(dma, dir)) ?
-               DW_EDMA_ENGINE_EN : 0;
+        return d->engine_en ? DW_EDMA_ENGINE_EN : 0;
     case REG_DOORBELL:
         return d->doorbell;
     case REG_ARB_WEIGHT:

@@ -126,6 +126,22 @@ static void call_thread(DWEDMAChannel *ch)
     qemu_cond_signal(&ch->wake);
 }
 
+static void leave_running(DWEDMAChannel *ch, DWEDMAState state)
+{
+    ch->state = state;
+    ch->stop_requested = false;
+    ch->doorbell = false;
+}
+
+/* The element that was interrupted is the next one to be moved. */
+static void go_back(DWEDMAContext *ctx)
+{
+    if (ctx->loaded && ctx->list) {
+        ctx->llp = ctx->element;
+        ctx->loaded = false;
+    }
+}
+
 void dw_edma_start(DWEDMAChannel *ch)
 {
     trace_dw_edma_doorbell(ch->dir, ch->index, ch->state, ch->ctx.llp);
@@ -142,7 +158,6 @@ void dw_edma_start(DWEDMAChannel *ch)
     ch->state = DW_EDMA_RUNNING;
     ch->doorbell = false;
     ch->stop_requested = false;
-    ch->disabled = false;
     /* Without a list the block is in the registers. */
     ch->ctx.loaded = !ch->ctx.list;
     if (!ch->thread_started) {
@@ -169,23 +184,26 @@ void dw_edma_stop(DWEDMAChannel *ch)
     call_thread(ch);
 }
 
+/* After call_thread(): the chunk on its way is done, no other one begins. */
+static void wait_chunk(DWEDMAChannel *ch)
+{
+    qemu_mutex_lock(&ch->busy);
+    qemu_mutex_unlock(&ch->busy);
+}
+
 void dw_edma_disable(DWEDMAChannel *ch)
 {
     if (ch->state == DW_EDMA_RUNNING) {
-        ch->disabled = true;
+        trace_dw_edma_disable(ch->dir, ch->index, ch->ctx.llp);
+        ch->generation++;
+        go_back(&ch->ctx);
+        leave_running(ch, DW_EDMA_STOPPED);
         call_thread(ch);
+        wait_chunk(ch);
     }
 }
 
 /* Steps of the thread; lock held, the generation is that of the thread */
-
-static void leave_running(DWEDMAChannel *ch, DWEDMAState state)
-{
-    ch->state = state;
-    ch->stop_requested = false;
-    ch->disabled = false;
-    ch->doorbell = false;
-}
 
 static void halt(DWEDMAChannel *ch, DWEDMAFault fault)
 {
@@ -200,15 +218,6 @@ static void stop(DWEDMAChannel *ch, DWEDMAStop why)
     trace_dw_edma_stop(ch->dir, ch->index, why, ch->ctx.llp);
     leave_running(ch, DW_EDMA_STOPPED);
     ch->dma->ops->stopped(ch, why);
-}
-
-/* The element that was interrupted is the next one to be moved. */
-static void go_back(DWEDMAContext *ctx)
-{
-    if (ctx->loaded && ctx->list) {
-        ctx->llp = ctx->element;
-        ctx->loaded = false;
-    }
 }
 
 static void take_next(DWEDMAChannel *ch, const DWEDMANext *next)
@@ -273,12 +282,9 @@ static void account(DWEDMAChannel *ch, uint32_t moved, DWEDMAFault fault,
     if (next) {
         take_next(ch, next);
     }
-    if (ch->state != DW_EDMA_RUNNING) {
-        return;
-    }
-    if (ch->disabled || ch->stop_requested) {
+    if (ch->state == DW_EDMA_RUNNING && ch->stop_requested) {
         go_back(ctx);
-        stop(ch, ch->disabled ? DW_EDMA_STOP_DISABLED : DW_EDMA_STOP_REQUEST);
+        stop(ch, DW_EDMA_STOP_REQUEST);
     }
 }
 
@@ -385,7 +391,7 @@ static void *channel_thread(void *opaque)
             continue;
         }
         /* A stop that came in between still has to be seen. */
-        qatomic_set(&ch->attention, ch->stop_requested || ch->disabled);
+        qatomic_set(&ch->attention, ch->stop_requested);
         ctx = ch->ctx;
         qemu_mutex_unlock(&dma->lock);
         run_channel(ch, generation, &ctx);
@@ -423,13 +429,6 @@ static void for_each_channel(DWEDMA *dma, void (*f)(DWEDMAChannel *ch))
             f(&dma->channels[dir][i]);
         }
     }
-}
-
-/* After call_thread(): the chunk on its way is done, no other one begins. */
-static void wait_chunk(DWEDMAChannel *ch)
-{
-    qemu_mutex_lock(&ch->busy);
-    qemu_mutex_unlock(&ch->busy);
 }
 
 static void reset_channel(DWEDMAChannel *ch)

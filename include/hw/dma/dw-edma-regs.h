@@ -27,7 +27,7 @@
 #define   DW_EDMA_CTRL_RD_CHANNELS_SHIFT    16  /* RO, 4 bits */
 #define   DW_EDMA_CTRL_DIS_C2W_CACHE_WR     BIT(24)     /* RW */
 #define   DW_EDMA_CTRL_DIS_C2W_CACHE_RD     BIT(25)     /* RW */
-#define DW_EDMA_WR_ENGINE_EN            0x00c   /* RW, 1 until all stopped */
+#define DW_EDMA_WR_ENGINE_EN            0x00c   /* RW */
 #define   DW_EDMA_ENGINE_EN                 BIT(0)
 #define DW_EDMA_WR_DOORBELL             0x010   /* RW */
 #define   DW_EDMA_DOORBELL_CHANNEL          0x00000007

@@ -54,9 +54,9 @@ typedef enum DWEDMAFault {
 
 /*
  * What the owner does for the engine.  All functions but irq() are called in
- * the threads of the channels, no lock held unless said otherwise.  @user is the channel, counted
- * from 0 over all write and then all read channels: calls of one user never
- * overlap.
+ * the threads of the channels, no lock held unless said otherwise.  @user is
+ * the channel, counted from 0 over all write and then all read channels: calls
+ * of one user never overlap.
  */
 typedef struct DWEDMAOps {
     /*
@@ -77,13 +77,13 @@ typedef struct DWEDMAOps {
                              uint64_t addr, void *buf, uint32_t len);
 
     /*
-     * Write by request, DW_EDMA_REQUEST bytes at most.  Neither waits nor
-     * takes the BQL: a lock of the channel is held.
+     * Write by request, DW_EDMA_REQUEST bytes at most; pcie_flush() follows.
+     * Neither waits nor takes the BQL: a lock of the channel is held.
      */
     DWEDMAFault (*pcie_write)(void *opaque, unsigned user, unsigned fn,
                               uint64_t addr, const void *buf, uint32_t len);
 
-    /* Wait for all that pcie_write() sent: the first fault, if there was. */
+    /* Wait until the host has taken what pcie_write() sent. */
     DWEDMAFault (*pcie_flush)(void *opaque, unsigned user);
 
     /*
