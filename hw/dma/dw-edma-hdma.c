@@ -291,9 +291,6 @@ static void hdma_stopped(DWEDMAChannel *ch, DWEDMAStop why)
 {
     uint32_t setup = *hdma_reg(ch, DW_HDMA_CH_INT_SETUP);
 
-    if (why == DW_EDMA_STOP_DISABLED) {
-        return;
-    }
     if (setup & DW_HDMA_LOCAL_STOP_EN) {
         hdma_interrupt(ch, DW_HDMA_INT_STOP);
     }
