@@ -14,11 +14,17 @@ from lablib.ui import LabError
 DIRECTORY = paths.REPO / "configs" / "topologies"
 DEFAULT = "two-vm"
 ROLES = ("ep", "rc")
+# Endpoint controllers by their name in [ep], and QEMU's name of each.
+CONTROLLERS = {"rcar-gen4": "rcar-gen4-pcie-ep", "dw-plat": "dw-plat-pcie-ep"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Vm:
-    """One machine.  @memory is in MiB, @address an address with its prefix."""
+    """
+    One machine.  @memory is in MiB, @address an address with its prefix.
+
+    @controller is a key of CONTROLLERS for the EP and empty for the RC.
+    """
     role: str
     cpus: int
     memory: int
@@ -26,6 +32,7 @@ class Vm:
     address: ipaddress.IPv4Interface
     modules: tuple[str, ...]
     msi_parent: bool
+    controller: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,9 +126,15 @@ def _vm(root: _Table, role: str) -> Vm:
     vm = Vm(role=role, cpus=table.take("cpus", int),
             memory=_mebibytes(table, "memory"), cpu=table.take("cpu", str),
             address=interface, modules=modules,
-            msi_parent=table.take("msi-parent", bool, True))
+            msi_parent=table.take("msi-parent", bool, True),
+            controller=table.take("controller", str, "rcar-gen4")
+            if role == "ep" else "")
     if not 1 <= vm.cpus <= 16:
         raise table.error("'cpus' should be 1 to 16")
+    if role == "ep" and vm.controller not in CONTROLLERS:
+        raise table.error(f"'controller' should be one of "
+                          f"{', '.join(CONTROLLERS)}, not "
+                          f"\"{vm.controller}\"")
     table.done()
     return vm
 

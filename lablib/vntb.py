@@ -38,6 +38,14 @@ any() {
 	done
 	false
 }
+start_controller() { # NAME, 1 or 0
+	put /sys/kernel/config/pci_ep/controllers/$1/start $2
+	# The generic DesignWare driver leaves the LTSSM to somebody else.
+	for app in /proc/device-tree/pcie-ep-app@*; do
+		[ ! -e "$app" ] || busybox devmem 0x${app##*@} 32 $2 ||
+			fail "cannot write the LTSSM register"
+	done
+}
 netdev() {
 	for found in /sys/class/net/*; do
 		case $(busybox readlink "$found/device") in
@@ -120,7 +128,7 @@ ln -s {_CONFIGFS}/controllers/{name} {function}/primary/ 2>/tmp/lab.err || {{
 for module in {modules}; do
 	modprobe $module || fail "cannot load $module"
 done
-put {_CONFIGFS}/controllers/{name}/start 1
+start_controller {name} 1
 """, "endpoint configuration", timeout)
 
 
@@ -130,7 +138,7 @@ def stop(ep: Vm, topology: Topology, timeout: float = 60) -> None:
     function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
     modules = " ".join(reversed(topology.ep.modules))
     _script(ep, f"""
-put {_CONFIGFS}/controllers/{name}/start 0
+start_controller {name} 0
 for module in {modules}; do
 	modprobe -r $module || fail "cannot unload $module"
 done
