@@ -163,7 +163,8 @@ static void *rc_reader(void *opaque)
     g_autofree char *reason = NULL;
 
     rcu_register_thread();
-    reason = pcie_cable_conn_run(rc->conn);
+    /* The endpoint's doorbells go this way, its own MSIs do not. */
+    reason = pcie_cable_conn_run(rc->conn, true);
     WITH_QEMU_LOCK_GUARD(&rc->lock) {
         /* The link thread tries again at once; say only what is new. */
         if (g_strcmp0(reason, rc->last_reason)) {
