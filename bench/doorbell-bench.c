@@ -9,13 +9,18 @@
  * socket tells that the line of the interrupt controller's MSI frame rose.
  * So every path begins with the main loop of the one taking a line of text
  * and ends with whichever thread of the other raises the line; only what is
- * between them differs.  The paths take turns, sample by sample, one of them
- * being the floor: the machine that is to be interrupted writes to its MSI
- * frame itself.
+ * between them differs.  The two take turns, sample by sample.  The floor,
+ * which comes behind them, is what is left without a path: the machine that is
+ * to be interrupted writes to its MSI frame itself.
+ *
+ * Each machine gets a CPU, and this program runs on that of the interrupted
+ * one, at real-time priority if it may: what either machine does after the
+ * ring or after the interrupt is not to delay the end of a sample.
  *
  * Prints "NAME PATH MEDIAN P99" for each direction and path, in ns.
  */
 #include "qemu/osdep.h"
+#include <sched.h>
 #include "qemu/cutils.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
@@ -40,6 +45,8 @@ static const char *const path_names[NUM_PATHS] = {
 #define LINE(path) (path)
 
 #define WARM_UP 500
+/* Long enough for all threads of both machines to go to sleep again */
+#define PAUSE_US 50
 /* A doorbell that ivshmem does not know the peer of yet is lost. */
 #define LOST_MS 1000
 
@@ -57,6 +64,7 @@ typedef struct Bench {
     QTestWire wire[NUM_MACHINES];
     uint32_t spi;               /* of line 0 */
     unsigned samples;
+    cpu_set_t cpus;             /* ours when the program began */
 } Bench;
 
 /* Machines */
@@ -171,6 +179,55 @@ static void path_clear(Path *path)
     g_free(path->ns);
 }
 
+/* CPUs */
+
+/* The @n-th CPU that this program may use, modulo their number */
+static int nth_cpu(const cpu_set_t *allowed, int n)
+{
+    int cpu = -1;
+
+    for (n %= CPU_COUNT(allowed); n >= 0; n--) {
+        do {
+            cpu++;
+        } while (!CPU_ISSET(cpu, allowed));
+    }
+    return cpu;
+}
+
+static void pin_thread(pid_t tid, int cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    g_assert_cmpint(sched_setaffinity(tid, sizeof(set), &set), ==, 0);
+}
+
+static void pin_machine(QTestState *qts, int cpu)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", qtest_pid(qts));
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    const char *tid;
+
+    g_assert_nonnull(dir);
+    while ((tid = g_dir_read_name(dir))) {
+        pin_thread(atoi(tid), cpu);
+    }
+}
+
+static void place(Bench *b, unsigned from, unsigned to)
+{
+    const struct sched_param first = { .sched_priority = 1 };
+    int cpu[] = { nth_cpu(&b->cpus, 0), nth_cpu(&b->cpus, 1) };
+
+    pin_machine(b->qts[from], cpu[0]);
+    pin_machine(b->qts[to], cpu[1]);
+    pin_thread(0, cpu[1]);
+    if (sched_setscheduler(0, SCHED_FIFO, &first) < 0) {
+        fprintf(stderr, "no real-time priority: %s\n", strerror(errno));
+    }
+}
+
 /* Measuring */
 
 /* The line is low again and the command answered: as before the ring. */
@@ -188,6 +245,7 @@ static int64_t path_sample(Path *path)
     qtest_wire_await(path->to, path->rise);
     end = qtest_wire_now();
     path_settle(path);
+    g_usleep(PAUSE_US);
     return end - start;
 }
 
@@ -227,11 +285,11 @@ static void measure(const char *name, Path *paths, unsigned samples)
         path_warm_up(&paths[p]);
     }
     for (unsigned i = 0; i < samples; i++) {
-        for (unsigned n = 0; n < NUM_PATHS; n++) {
-            Path *path = &paths[(i + n) % NUM_PATHS];
-
-            path->ns[i] = path_sample(path);
-        }
+        paths[CABLE].ns[i] = path_sample(&paths[CABLE]);
+        paths[IVSHMEM].ns[i] = path_sample(&paths[IVSHMEM]);
+    }
+    for (unsigned i = 0; i < samples; i++) {
+        paths[FLOOR].ns[i] = path_sample(&paths[FLOOR]);
     }
     for (unsigned p = 0; p < NUM_PATHS; p++) {
         int64_t *ns = paths[p].ns;
@@ -254,6 +312,7 @@ static void measure_direction(Bench *b, const char *name, unsigned from,
 {
     Path paths[NUM_PATHS];
 
+    place(b, from, to);
     path_init(b, &paths[CABLE], CABLE, from, to, cable_addr,
               b->spi + LINE(CABLE));
     path_init(b, &paths[IVSHMEM], IVSHMEM, from, to, ivshmem_addr,
@@ -273,6 +332,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s SAMPLES\n", argv[0]);
         return 2;
     }
+    g_assert_cmpint(sched_getaffinity(0, sizeof(b.cpus), &b.cpus), ==, 0);
     start_machines(&b);
     for (unsigned m = 0; m < NUM_MACHINES; m++) {
         ivshmem_addr[m] = ivshmem_setup(b.qts[m], m, V2M + V2M_SETSPI,
