@@ -7,6 +7,7 @@ from lablib import ui, window
 from lablib.pair import Pair
 
 NEEDS_PAIR = True
+NEEDS_KERNEL_TREE = True
 # Bytes to copy each way; the best pass over the window counts.
 TOTAL = 512 << 20
 

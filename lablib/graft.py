@@ -17,8 +17,11 @@ from lablib import cache, paths, proc, ui
 LOG = "setup-graft.log"
 CONFIG = paths.REPO / "configs" / "qemu"
 
-# Directories of the checkout that mirror those of QEMU.
-_MIRRORED = ("hw", "include", "tests/qtest")
+# Directories of the checkout and where their files go in QEMU's tree.
+_GRAFTED = {"hw": "hw", "include": "include", "tests/qtest": "tests/qtest",
+            "bench": "tests/bench/pcie-cable"}
+# bench/ also holds what runs the programs.
+_DRIVING = {".py", ".pyc"}
 _DEVICES = "configs/devices/aarch64-softmmu/vntb-lab.mak"
 _MANIFEST = ".vntb-lab-files"
 
@@ -36,14 +39,15 @@ def _patched_files() -> list[str]:
     return sorted(names)
 
 
-def _own_files() -> dict[str, Path]:
+def own_files() -> dict[str, Path]:
     """What the checkout adds to the tree: name in the tree -> our file."""
     files = {_DEVICES: CONFIG / "aarch64-softmmu.mak"}
-    for top in _MIRRORED:
+    for top, place in _GRAFTED.items():
         for path in (paths.REPO / top).rglob("*"):
             hidden = path.name.startswith(".") or path.name.endswith("~")
-            if path.is_file() and not hidden:
-                files[path.relative_to(paths.REPO).as_posix()] = path
+            if path.is_file() and not hidden and path.suffix not in _DRIVING:
+                name = path.relative_to(paths.REPO / top).as_posix()
+                files[f"{place}/{name}"] = path
     return files
 
 
@@ -104,7 +108,7 @@ def assemble(base: Path, tree: Path, version: str, fixed: bool) -> None:
     @fixed says that @base never changes, so that it is copied only once.
     """
     proc.start_log(LOG)
-    files = _own_files()
+    files = own_files()
     if not fixed or not (tree / _MANIFEST).is_file():
         _copy_base(base, tree, _patched_files() + list(files))
         _apply_patches(base, tree, version)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Build qemu-system-aarch64 and our qtests from the grafted tree."""
+"""Build qemu-system-aarch64, our qtests and benches from the grafted tree."""
 
 import dataclasses
 import os
@@ -40,19 +40,30 @@ _SUBPROJECTS = ("keycodemapdb", "berkeley-softfloat-3",
 class Qemu:
     """A build of QEMU with this checkout's models."""
     emulator: Path
-    # Directory of the qtest binaries.
+    # Directories of the qtest and of the benchmark binaries.
     qtests: Path
+    benches: Path
     # The grafted source tree and the build tree, shared by checkouts.
     tree: Path
     build: Path
     version: str
 
 
-def qtest_names() -> list[str]:
-    """Our qtests, as their registry in tests/qtest/pcie-cable names them."""
+def _registered(kind: str) -> list[str]:
+    """The programs of tests/qtest/pcie-cable whose names end in -@kind."""
     registry = paths.REPO / "tests" / "qtest" / "pcie-cable" / "meson.build"
-    return re.findall(r"^ +'([\w-]+-test)',$",
+    return re.findall(rf"^ +'([\w-]+-{kind})',$",
                       registry.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def qtest_names() -> list[str]:
+    """Our qtests, as their registry names them."""
+    return _registered("test")
+
+
+def bench_names() -> list[str]:
+    """The programs of bench/, as their registry names them."""
+    return _registered("bench")
 
 
 def check_tree(source: Path) -> str:
@@ -131,18 +142,21 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
     if shutil.which("ccache"):
         options = ["--cc=ccache gcc", *options]
     graft.assemble(base, tree, version, fixed)
-    tests = qtest_names()
+    # The directory of each program in the build tree.
+    tests = {name: "tests/qtest" for name in qtest_names()}
+    benches = {name: "tests/qtest/pcie-cable" for name in bench_names()}
+    programs = [f"{place}/{name}"
+                for name, place in {**tests, **benches}.items()]
     proc.start_log(LOG)
     _configure(tree, home / variant, options, version)
     with ui.step(f"building QEMU {version}", brief=True) as step:
-        proc.run(["ninja", f"-j{os.cpu_count()}", EMULATOR,
-                  *(f"tests/qtest/{name}" for name in tests)], LOG,
+        proc.run(["ninja", f"-j{os.cpu_count()}", EMULATOR, *programs], LOG,
                  cwd=home / variant, env=_environment(), step=step,
                  watch=proc.ninja_progress, what="building QEMU")
     out = paths.BUILD / ("qemu-asan" if sanitize else "qemu")
     _publish(home / variant / EMULATOR, out / EMULATOR)
-    for name in tests:
-        _publish(home / variant / "tests" / "qtest" / name,
-                 out / "qtest" / name)
-    return Qemu(out / EMULATOR, out / "qtest", tree, home / variant,
-                version)
+    for folder, names in (("qtest", tests), ("bench", benches)):
+        for name, place in names.items():
+            _publish(home / variant / place / name, out / folder / name)
+    return Qemu(out / EMULATOR, out / "qtest", out / "bench", tree,
+                home / variant, version)

@@ -35,6 +35,7 @@ class Built:
     qemu_tree: Path
     qtests: Path
     qtest_names: tuple[str, ...]
+    benches: Path
     qemu_version: str
     kernel: Path
     kernel_release: str
@@ -138,7 +139,7 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
     return Built(
         qemu=qemu.emulator, qemu_build=qemu.build, qemu_tree=qemu.tree,
         qtests=qemu.qtests, qtest_names=tuple(qemu_build.qtest_names()),
-        qemu_version=qemu.version, kernel=kernel.image,
+        benches=qemu.benches, qemu_version=qemu.version, kernel=kernel.image,
         kernel_release=kernel.release, kernel_src=kernel.source,
         kernel_missing=kernel.missing, modules=kernel.modules,
         initramfs=initramfs)

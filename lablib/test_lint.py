@@ -49,9 +49,8 @@ def _tool(argv: list[object], cwd: Path) -> list[str]:
 
 
 def _checkpatch(built: setup.Built) -> list[str]:
-    """QEMU's checkpatch on the models and qtests, and on our patches."""
-    names = [_name(p) for p in _files() if p.suffix in (".c", ".h")
-             and _name(p).split("/")[0] in ("hw", "include", "tests")]
+    """QEMU's checkpatch on models, qtests and benches, and on our patches."""
+    names = [name for name in graft.own_files() if name.endswith((".c", ".h"))]
     check = ["perl", "scripts/checkpatch.pl", "--no-tree", "--terse",
              "--no-summary"]
     return [line for name in names for line in
@@ -102,10 +101,12 @@ def _private(_built: setup.Built) -> list[str]:
 
 
 def _registry(_built: setup.Built) -> list[str]:
-    """The registry of qtests names every one there is, and none besides."""
-    files = {p.stem for p in (paths.REPO / "tests/qtest").glob("*-test.c")}
-    return [f"tests/qtest/pcie-cable/meson.build and tests/qtest differ: {name}"
-            for name in sorted(files ^ set(qemu_build.qtest_names()))]
+    """The registry names every qtest and bench there is, and none besides."""
+    files = {*(paths.REPO / "tests/qtest").glob("*-test.c"),
+             *(paths.REPO / "bench").glob("*-bench.c")}
+    known = {*qemu_build.qtest_names(), *qemu_build.bench_names()}
+    return [f"tests/qtest/pcie-cable/meson.build and the files differ: {name}"
+            for name in sorted({p.stem for p in files} ^ known)]
 
 
 _CHECKS: dict[str, Callable[[setup.Built], list[str]]] = {

@@ -61,13 +61,20 @@ class Tap:
             print(f"# log: {paths.LOGS / self.log}", flush=True)
 
 
-def run(suite: testrunner.Suite, built: setup.Built) -> None:
-    """Run each qtest as QEMU's own `meson test` does."""
-    env = {
+def environment(built: setup.Built) -> dict[str, str]:
+    """What a program that drives QEMU by qtest looks for."""
+    return {
         "QTEST_QEMU_BINARY": str(built.qemu),
         "G_TEST_SRCDIR": str(built.qemu_tree / "tests" / "qtest"),
         "G_TEST_BUILDDIR": str(built.qemu_build / "tests" / "qtest"),
         "PYTHON": "/usr/bin/python3",
+    }
+
+
+def run(suite: testrunner.Suite, built: setup.Built) -> None:
+    """Run each qtest as QEMU's own `meson test` does."""
+    env = {
+        **environment(built),
         "MALLOC_PERTURB_": "165",
         # QEMU keeps allocations until it exits: leaks are not reported.
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",

@@ -7,7 +7,7 @@ import json
 import types
 from typing import Any
 
-from lablib import pair, paths, setup, state, topology
+from lablib import pair, paths, setup, state, topology, ui
 from lablib.ui import LabError
 
 BENCH = paths.REPO / "bench"
@@ -56,9 +56,26 @@ def _with_pair(args: argparse.Namespace, built: Any,
     return rows
 
 
+def _chosen(args: argparse.Namespace) -> list[types.ModuleType]:
+    """The benches to run: those named, or all that this kernel allows."""
+    benches = []
+    for name in args.names or names():
+        bench = _load(name)
+        if args.kernel_image and getattr(bench, "NEEDS_KERNEL_TREE", False):
+            why = (f"bench {name} builds a module for the guests and needs a "
+                   "kernel tree: pass --kernel-src DIR or nothing, not "
+                   "--kernel-image")
+            if args.names:
+                raise LabError(why)
+            ui.note(f"{why}; skipped")
+        else:
+            benches.append(bench)
+    return benches
+
+
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
-    benches = [_load(name) for name in args.names or names()]
+    benches = _chosen(args)
     built = setup.ensure(args)
     # A bench brings up what it needs by itself, or shares a formed pair.
     sharing = [b for b in benches if getattr(b, "NEEDS_PAIR", False)]

@@ -13,6 +13,7 @@
  */
 
 #include "qemu/osdep.h"
+#include <poll.h>
 #include "qapi/error.h"
 #include "qemu/lockable.h"
 #include "pcie-cable-conn-internal.h"
@@ -143,6 +144,14 @@ static size_t conn_missing(PCIeCableConn *conn)
     return hdr.size > have ? MIN(hdr.size, VFU_MAX_MSG) - have : 1;
 }
 
+/* Sleep until there is something to receive, and through anything else. */
+static void conn_poll(PCIeCableConn *conn)
+{
+    struct pollfd pfd = { .fd = conn->fd, .events = POLLIN };
+
+    RETRY_ON_EINTR(poll(&pfd, 1, -1));
+}
+
 /* Returns 1 for data, 0 for the end, -1 for an error. */
 static int conn_fill(PCIeCableConn *conn, Error **errp)
 {
@@ -248,7 +257,7 @@ static bool conn_handle_buffer(PCIeCableConn *conn, Error **errp)
     return true;
 }
 
-char *pcie_cable_conn_run(PCIeCableConn *conn)
+char *pcie_cable_conn_run(PCIeCableConn *conn, bool use_poll)
 {
     Error *err = NULL;
     QemuThread drain;
@@ -258,6 +267,9 @@ char *pcie_cable_conn_run(PCIeCableConn *conn)
                        QEMU_THREAD_JOINABLE);
     conn_serving = true;
     do {
+        if (use_poll) {
+            conn_poll(conn);
+        }
         r = conn_fill(conn, &err);
     } while (r > 0 && conn_handle_buffer(conn, &err));
     conn_serving = false;

@@ -183,7 +183,7 @@ static void ep_serve(PCIeCableEP *cable, int fd)
     bql_unlock();
     trace_pcie_cable_ep_connected();
 
-    reason = pcie_cable_conn_run(conn);
+    reason = pcie_cable_conn_run(conn, false);
     /* A host may try again and again; say only what is new. */
     if (g_strcmp0(reason, cable->last_reason)) {
         info_report("PCIe cable: connection to the host closed: %s", reason);

@@ -10,10 +10,8 @@
  */
 
 #include "qemu/osdep.h"
-#include <sys/uio.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "qemu/main-loop.h"
 #include "hw/pci/msi.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
@@ -86,106 +84,6 @@ static const MemoryRegionOps bar_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
 };
 
-/* Interrupts */
-
-/*
- * Reset the eventfd.  The peer has it too: it may have read the count already
- * and made the descriptor block, so ask the kernel not to wait this once.
- */
-static bool irq_take(EventNotifier *event)
-{
-    uint64_t count;
-    struct iovec iov = { .iov_base = &count, .iov_len = sizeof(count) };
-
-    return preadv2(event_notifier_get_fd(event), &iov, 1, -1,
-                   RWF_NOWAIT) == sizeof(count);
-}
-
-static void function_irq(EventNotifier *event)
-{
-    struct RCIrq *irq = container_of(event, struct RCIrq, event);
-    PCIeCableFunction *f = irq->f;
-    unsigned vector = irq - f->irqs;
-
-    if (irq_take(event) && msi_enabled(PCI_DEVICE(f))) {
-        trace_pcie_cable_rc_msi(f->fn, vector);
-        msi_notify(PCI_DEVICE(f), vector);
-    }
-}
-
-static void function_irqs_off(PCIeCableFunction *f)
-{
-    for (unsigned i = 0; i < f->num_irqs; i++) {
-        event_notifier_set_handler(&f->irqs[i].event, NULL);
-        event_notifier_cleanup(&f->irqs[i].event);
-    }
-    f->num_irqs = 0;
-}
-
-static void set_irqs_done(void *opaque, int error)
-{
-    if (error && error != ECONNRESET) {
-        warn_report("PCIe cable: the endpoint refuses its MSI vectors: %s",
-                    strerror(error));
-    }
-}
-
-static void function_set_irqs(PCIeCableFunction *f, unsigned start,
-                              unsigned count, uint32_t data_type)
-{
-    PCIeCableConn *conn = pcie_cable_rc_get_conn(f->rc);
-    VfuIrqSet set = {
-        .argsz = sizeof(set),
-        .flags = VFU_IRQ_SET_ACTION_TRIGGER | data_type,
-        .index = VFU_IRQ_MSI,
-        .start = start,
-        .count = count,
-    };
-    int fds[VFU_MAX_FDS];
-
-    if (!conn) {
-        return;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        fds[i] = event_notifier_get_fd(&f->irqs[start + i].event);
-    }
-    pcie_cable_conn_send_async(conn, VFU_DEVICE_SET_IRQS, f->fn, &set,
-                               sizeof(set), NULL, 0, fds, count,
-                               set_irqs_done, NULL);
-    pcie_cable_conn_unref(conn);
-}
-
-/* Follow the MSI capability: an eventfd for each vector it allows. */
-static void function_update_irqs(PCIeCableFunction *f)
-{
-    PCIDevice *d = PCI_DEVICE(f);
-    unsigned wanted = msi_enabled(d) ? msi_nr_vectors_allocated(d) : 0;
-
-    wanted = MIN(wanted, RC_MSI_VECTORS);
-    if (wanted == f->num_irqs) {
-        return;
-    }
-    if (f->num_irqs) {
-        function_irqs_off(f);
-        function_set_irqs(f, 0, 0, VFU_IRQ_SET_DATA_NONE);
-    }
-    for (; f->num_irqs < wanted; f->num_irqs++) {
-        struct RCIrq *irq = &f->irqs[f->num_irqs];
-
-        irq->f = f;
-        if (event_notifier_init(&irq->event, 0) < 0) {
-            warn_report("PCIe cable: no eventfd for MSI vector %u",
-                        f->num_irqs);
-            break;
-        }
-        event_notifier_set_handler(&irq->event, function_irq);
-    }
-    for (unsigned i = 0; i < f->num_irqs; i += f->rc->max_fds) {
-        function_set_irqs(f, i, MIN(f->rc->max_fds, f->num_irqs - i),
-                          VFU_IRQ_SET_DATA_EVENTFD);
-    }
-}
-
 /* Config space */
 
 static uint32_t function_config_read(PCIDevice *d, uint32_t addr, int len)
@@ -230,7 +128,7 @@ static void function_config_write(PCIDevice *d, uint32_t addr, uint32_t val,
         pci_device_reset(d);
         f->in_flr = false;
     }
-    function_update_irqs(f);
+    pcie_cable_rc_update_irqs(f);
 
     conn = pcie_cable_rc_get_conn(f->rc);
     if (conn) {
@@ -257,7 +155,7 @@ static void function_reset(DeviceState *dev)
     PCIeCableConn *conn;
 
     msi_reset(PCI_DEVICE(f));
-    function_update_irqs(f);
+    pcie_cable_rc_update_irqs(f);
     if (!f->live || f->in_flr) {
         return;
     }
@@ -370,10 +268,7 @@ static void function_exit(PCIDevice *d)
     pcie_cable_rc_forget_function(f->rc, f);
     pcie_cable_rc_unpublish(f);
     pcie_cable_rc_hide_mappings(f);
-    if (f->num_irqs) {
-        function_irqs_off(f);
-        function_set_irqs(f, 0, 0, VFU_IRQ_SET_DATA_NONE);
-    }
+    pcie_cable_rc_drop_irqs(f);
     msi_uninit(d);
 }
 

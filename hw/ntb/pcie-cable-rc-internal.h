@@ -5,6 +5,7 @@
  *
  * pcie-cable-rc.c owns the link: it connects and learns the functions.
  * pcie-cable-function.c is one remote function, a PCIDevice.
+ * pcie-cable-rc-irq.c has their MSI vectors and the thread that sends MSIs.
  * pcie-cable-rc-plug.c puts the functions into the port and takes them out.
  * pcie-cable-rc-map.c owns what is mapped on both sides: the pages of the
  * BARs that the endpoint shares and the memory that a function may reach.
@@ -66,11 +67,10 @@ struct PCIeCableFunction {
     bool live;                  /* plugged; resets are told to the peer */
     bool in_flr;                /* the peer resets itself */
 
+    /* -rc-irq.c; BQL */
     unsigned num_irqs;          /* eventfds in use */
-    struct RCIrq {
-        PCIeCableFunction *f;
-        EventNotifier event;
-    } irqs[RC_MSI_VECTORS];
+    EventNotifier irqs[RC_MSI_VECTORS];
+    uint64_t irq_generation;    /* of these eventfds, never the same again */
 
     /* -rc-map.c */
     MemoryListener dma_listener;
@@ -103,6 +103,12 @@ struct PCIeCableRC {
     void (*plug_done)(struct PCIeCableRC *rc);
     void (*unplug_done)(struct PCIeCableRC *rc);
 
+    /* -rc-irq.c */
+    int irq_epoll;
+    EventNotifier irq_stop;
+    QemuThread irq_thread;
+    uint64_t irq_generation;    /* last one given away; BQL */
+
     bool stale;                 /* functions are of an older training; BQL */
 
     PCIeCableFunction *functions[PCIE_CABLE_MAX_FUNCTIONS]; /* BQL, RCU */
@@ -131,6 +137,16 @@ PCIeCableConn *pcie_cable_rc_get_conn(PCIeCableRC *rc);
  * run now, under RCU).  BQL held.
  */
 void pcie_cable_rc_forget_function(PCIeCableRC *rc, PCIeCableFunction *f);
+
+/* -rc-irq.c; BQL held */
+
+/* Start and end the thread that sends MSIs; the end drops the BQL. */
+bool pcie_cable_rc_start_irqs(PCIeCableRC *rc, Error **errp);
+void pcie_cable_rc_stop_irqs(PCIeCableRC *rc);
+/* Follow @f's MSI capability: an eventfd for each vector it allows. */
+void pcie_cable_rc_update_irqs(PCIeCableFunction *f);
+/* Take all vectors away. */
+void pcie_cable_rc_drop_irqs(PCIeCableFunction *f);
 
 /* -rc-map.c */
 

@@ -163,7 +163,8 @@ static void *rc_reader(void *opaque)
     g_autofree char *reason = NULL;
 
     rcu_register_thread();
-    reason = pcie_cable_conn_run(rc->conn);
+    /* The endpoint's doorbells go this way, its own MSIs do not. */
+    reason = pcie_cable_conn_run(rc->conn, true);
     WITH_QEMU_LOCK_GUARD(&rc->lock) {
         /* The link thread tries again at once; say only what is new. */
         if (g_strcmp0(reason, rc->last_reason)) {
@@ -466,6 +467,9 @@ static void rc_machine_done(Notifier *notifier, void *data)
     rc->port = rc_find_port(rc, &error_fatal);
     object_ref(OBJECT(rc->port));
     rc_allow_reentrancy(rc);
+    if (!pcie_cable_rc_start_irqs(rc, &error_fatal)) {
+        return;
+    }
     rc->task_bh = qemu_bh_new(rc_task_bh, rc);
     qemu_thread_create(&rc->thread, "cable-rc-link", rc_thread, rc,
                        QEMU_THREAD_JOINABLE);
@@ -608,6 +612,7 @@ static void rc_unparent(Object *obj)
     qemu_thread_join(&rc->thread);
     bql_lock();
     rc->thread_started = false;
+    pcie_cable_rc_stop_irqs(rc);
     qemu_bh_delete(rc->task_bh);
     pcie_cable_rc_stop_plugging(rc);
     object_unref(OBJECT(rc->port));

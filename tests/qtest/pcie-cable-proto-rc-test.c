@@ -17,6 +17,9 @@
 #define MSI_NOWHERE 0x3ffff000ULL
 /* What the made-up endpoint answers to reads of BARs */
 #define ANSWER 0x5a5a5a5a
+/* Where an MSI is a write to RAM of the host */
+#define MSI_OFFSET (8 * MiB)
+#define MSI_DATA 0x4a20
 #define PAGE 4096
 #define READ_WRITE (VFU_REMAP_READ | VFU_REMAP_WRITE)
 
@@ -183,6 +186,56 @@ static void test_irqs(void)
     g_assert_cmpuint(count_irq_fds(f->s), ==, 4);
     cable_cfg_writew(f->c, 0, MSI_CAP + PCI_MSI_FLAGS, 0);
     g_assert_cmpuint(count_irq_fds(f->s), ==, 0);
+    stop(f);
+}
+
+static void *read_bar(void *opaque)
+{
+    Fixture *f = opaque;
+
+    return GUINT_TO_POINTER(qtest_readl(f->c->rc, BAR2));
+}
+
+/* The word of the host's RAM at @offset, without the host's help */
+static uint32_t ram_word(Fixture *f, uint64_t offset)
+{
+    uint32_t word;
+
+    g_assert_cmpint(pread(f->s->map_fd, &word, sizeof(word),
+                          f->s->map.offset + offset), ==, sizeof(word));
+    return le32_to_cpu(word);
+}
+
+/*
+ * MSIs wait for nothing that the host waits for: they arrive, again and again,
+ * while its CPU wants a completion.
+ */
+static void test_irqs_busy(void)
+{
+    Fixture *f = start(CABLE_CAPS_ALL, "");
+    const uint64_t one = 1, many = UINT64_MAX - 4;
+    const uint64_t added[] = { one, one, many, one };
+    const uint32_t zero = 0;
+    GThread *reader;
+
+    cable_cfg_writel(f->c, 0, MSI_CAP + PCI_MSI_ADDRESS_LO,
+                     CABLE_RAM_BASE + MSI_OFFSET);
+    cable_cfg_writew(f->c, 0, MSI_CAP + PCI_MSI_DATA_64, MSI_DATA);
+    cable_cfg_writew(f->c, 0, MSI_CAP + PCI_MSI_FLAGS, PCI_MSI_FLAGS_ENABLE);
+    g_assert_cmpuint(count_irq_fds(f->s), ==, 1);
+
+    qatomic_set(&f->s->mute, true);
+    reader = g_thread_new("reader", read_bar, f);
+    for (unsigned i = 0; i < ARRAY_SIZE(added); i++) {
+        g_assert_cmpint(write(f->s->irq_fds[0], &added[i], sizeof(added[i])),
+                        ==, sizeof(added[i]));
+        cable_wait(ram_word(f, MSI_OFFSET) == MSI_DATA);
+        g_assert_cmpint(pwrite(f->s->map_fd, &zero, sizeof(zero),
+                               f->s->map.offset + MSI_OFFSET), ==,
+                        sizeof(zero));
+    }
+    cable_server_hang_up(f->s);
+    g_assert_cmphex(GPOINTER_TO_UINT(g_thread_join(reader)), ==, UINT32_MAX);
     stop(f);
 }
 
@@ -654,6 +707,7 @@ int main(int argc, char **argv)
 
     qtest_add_func("/pcie-cable-proto-rc/good", test_good);
     qtest_add_func("/pcie-cable-proto-rc/irqs", test_irqs);
+    qtest_add_func("/pcie-cable-proto-rc/irqs/busy", test_irqs_busy);
     qtest_add_func("/pcie-cable-proto-rc/plain", test_plain);
     qtest_add_func("/pcie-cable-proto-rc/version", test_version);
     qtest_add_func("/pcie-cable-proto-rc/functions", test_functions);

@@ -62,11 +62,16 @@ void pcie_cable_conn_unref(PCIeCableConn *conn);
 
 /**
  * pcie_cable_conn_run: serve the peer until the connection closes
+ * @use_poll: sleep in poll() and not in recvmsg().  A thread in recvmsg() is
+ *            woken, at the expense of the peer's latency, even when the peer
+ *            takes a message of ours from the socket: there is room again.
+ *            poll() costs this end one more system call a message.  For the
+ *            end whose posted writes matter more than those it gets.
  *
  * BQL not held.  Returns the reason.  On return every outstanding request
  * has been completed with an error and none can be sent any more.
  */
-char *pcie_cable_conn_run(PCIeCableConn *conn);
+char *pcie_cable_conn_run(PCIeCableConn *conn, bool use_poll);
 
 /* Close; pcie_cable_conn_run() returns a copy of @reason.  Any thread. */
 void pcie_cable_conn_close(PCIeCableConn *conn, const char *reason);
