@@ -22,6 +22,7 @@
 
 /* A range of PCI addresses that the host lets the function reach. */
 typedef struct EPMap {
+    EPFunction *f;
     uint64_t address;           /* bytes */
     uint64_t size;              /* bytes */
     PCIeCableWindow *window;    /* NULL: by message only */
@@ -29,18 +30,22 @@ typedef struct EPMap {
 
 /* Trapped requests */
 
+void pcie_cable_ep_report_bme(EPFunction *f, uint64_t addr)
+{
+    if (!qatomic_xchg(&f->reported_bme, true)) {
+        qemu_log_mask(LOG_GUEST_ERROR, "PCIe cable: function %u is not "
+                      "bus master, request at 0x%" PRIx64 " dropped\n",
+                      f->fn, addr);
+    }
+}
+
 static bool host_may_request(EPFunction *f, hwaddr addr)
 {
     if (!pcie_cable_ep_link_up(f->cable)) {
         return false;
     }
     if (!(qatomic_read(&f->command) & PCI_COMMAND_MASTER)) {
-        if (!f->reported_bme) {
-            f->reported_bme = true;
-            qemu_log_mask(LOG_GUEST_ERROR, "PCIe cable: function %u is not "
-                          "bus master, request at 0x%" HWADDR_PRIx
-                          " dropped\n", f->fn, addr);
-        }
+        pcie_cable_ep_report_bme(f, addr);
         return false;
     }
     if (pcie_cable_conn_serving()) {
@@ -179,6 +184,12 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
     return MEMTX_OK;
 }
 
+void pcie_cable_ep_host_post(EPFunction *f, uint64_t addr, uint64_t value,
+                             unsigned size)
+{
+    host_write(f, addr, value, size, MEMTXATTRS_UNSPECIFIED);
+}
+
 static const MemoryRegionOps host_ops = {
     .read_with_attrs = host_read,
     .write_with_attrs = host_write,
@@ -206,6 +217,7 @@ static void map_free(gpointer p)
     EPMap *map = p;
 
     if (map->window) {
+        pcie_cable_ep_dma_remove(map->f, map->address);
         pcie_cable_window_remove(map->window);
     }
     g_free(map);
@@ -230,6 +242,7 @@ int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
         return -EEXIST;
     }
     m = g_new0(EPMap, 1);
+    m->f = f;
     m->address = map->address;
     m->size = map->size;
     if (*fd >= 0 && map->flags & VFU_DMA_MAP_READ) {
@@ -239,6 +252,9 @@ int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
                                           &err);
         if (m->window) {
             *fd = -1;
+            pcie_cable_ep_dma_add(f, map->address, map->size,
+                                  memory_region_get_ram_ptr(&m->window->mr),
+                                  m->window->readonly);
         } else if (!f->reported_map) {
             f->reported_map = true;
             warn_report("PCIe cable: host memory at 0x%" PRIx64 " is reached "
@@ -281,6 +297,7 @@ void pcie_cable_ep_host_drop_maps(EPFunction *f)
 
 void pcie_cable_ep_host_update(EPFunction *f)
 {
+    pcie_cable_ep_dma_update(f);
     memory_region_set_enabled(&f->host_ram, f->cable->link_up &&
                               (f->command & PCI_COMMAND_MASTER));
 }
@@ -291,19 +308,19 @@ void pcie_cable_ep_host_init(EPFunction *f)
     g_autofree char *name = g_strdup_printf("pcie-host-fn%u", f->fn);
 
     f->maps = g_ptr_array_new_with_free_func(map_free);
+    pcie_cable_ep_dma_init(f);
     memory_region_init_io(&f->host, owner, &host_ops, f, name, UINT64_MAX);
     /* Reads drop the BQL while they wait for the host. */
     f->host.disable_reentrancy_guard = true;
     memory_region_init(&f->host_ram, owner, "pcie-host-ram", UINT64_MAX);
     memory_region_set_enabled(&f->host_ram, false);
     memory_region_add_subregion(&f->host, 0, &f->host_ram);
-    address_space_init(&f->host_as, &f->host, name);
 }
 
 void pcie_cable_ep_host_free(EPFunction *f)
 {
     g_ptr_array_unref(f->maps);
-    address_space_destroy(&f->host_as);
+    pcie_cable_ep_dma_free(f);
     memory_region_del_subregion(&f->host, &f->host_ram);
     object_unparent(OBJECT(&f->host_ram));
     object_unparent(OBJECT(&f->host));
@@ -313,10 +330,4 @@ MemoryRegion *pcie_cable_ep_host_mr(PCIeCableEP *cable, unsigned fn)
 {
     assert(fn < cable->num_functions);
     return &cable->functions[fn].host;
-}
-
-AddressSpace *pcie_cable_ep_host_as(PCIeCableEP *cable, unsigned fn)
-{
-    assert(fn < cable->num_functions);
-    return &cable->functions[fn].host_as;
 }

@@ -4,9 +4,10 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * pcie-cable-ep.c owns the link and its state, -server.c answers the host's
- * messages, -host.c owns the host's memory as the functions reach it, -remap.c
- * owns what the host maps of the BARs.  Fields belong to the file named at
- * their group; BQL protects them unless said otherwise.
+ * messages, -host.c owns the host's memory as the functions reach it, -dma.c
+ * hands it to DMA engines, -remap.c owns what the host maps of the BARs.
+ * Fields belong to the file named at their group; BQL protects them unless
+ * said otherwise.
  */
 #ifndef HW_NTB_PCIE_CABLE_EP_INTERNAL_H
 #define HW_NTB_PCIE_CABLE_EP_INTERNAL_H
@@ -22,6 +23,9 @@
 #include "hw/ntb/pcie-cable-window.h"
 
 #define EP_MSI_VECTORS 32
+
+/* What a DMA engine reaches of the host's memory, -dma.c. */
+typedef struct EPExtents EPExtents;
 
 /* One range of a BAR that is RAM of this machine. */
 typedef struct EPRange {
@@ -57,13 +61,15 @@ typedef struct EPFunction {
     /* -host.c */
     MemoryRegion host;          /* root: traps unless a window is there */
     MemoryRegion host_ram;      /* container of windows */
-    AddressSpace host_as;
     GPtrArray *maps;            /* EPMap, as the host made them */
     /* posted_lock: DMA_WRITEs sent and replied to, in order */
     uint64_t posted, completed;
     uint32_t msi_deferred;      /* bit per vector */
     uint64_t msi_behind[EP_MSI_VECTORS]; /* value of posted to wait for */
     bool reported_bme, reported_map;
+
+    /* -dma.c */
+    EPExtents *extents;         /* atomic, written with the BQL */
 
     /* -server.c */
     QemuMutex irq_lock;
@@ -100,6 +106,11 @@ struct PCIeCableEP {
     /* -host.c */
     QemuMutex posted_lock;
 
+    /* -dma.c */
+    QLIST_HEAD(, PCIeCableDMA) dma_users;
+    QemuEvent dma_left;         /* a user ended a copy */
+    int dma_waits;              /* atomic: somebody waits for dma_left */
+
     /* -server.c: unmaps and BME changes that vCPUs have not all seen */
     int flushes;                /* atomic */
     uint8_t *xfer;              /* VFU_MAX_XFER bytes, server thread */
@@ -135,6 +146,27 @@ void pcie_cable_ep_host_drop_maps(EPFunction *f);
  */
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd);
 int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap);
+
+/*
+ * Post a write of @size bytes, 8 at the most, to memory that is not mapped
+ * here.  BQL held.
+ */
+void pcie_cable_ep_host_post(EPFunction *f, uint64_t addr, uint64_t value,
+                             unsigned size);
+/* Says once that a request of @f to @addr is dropped, BME is off. */
+void pcie_cable_ep_report_bme(EPFunction *f, uint64_t addr);
+
+/* -dma.c; BQL held.  They wait for copies of DMA engines on their way. */
+
+void pcie_cable_ep_dma_init(EPFunction *f);
+void pcie_cable_ep_dma_free(EPFunction *f);
+/* @host: where @size bytes of the host's memory at @addr are. */
+void pcie_cable_ep_dma_add(EPFunction *f, uint64_t addr, uint64_t size,
+                           void *host, bool readonly);
+/* Whether or not anything was added there. */
+void pcie_cable_ep_dma_remove(EPFunction *f, uint64_t addr);
+/* The link or the function's BME has changed. */
+void pcie_cable_ep_dma_update(EPFunction *f);
 
 /* -remap.c */
 void pcie_cable_ep_remap_free(EPBar *bar);

@@ -353,6 +353,8 @@ PCIeCableEP *pcie_cable_ep_new(Object *owner, const char *socket_path,
     qemu_mutex_init(&cable->posted_lock);
     qemu_mutex_init(&cable->remap_lock);
     qemu_cond_init(&cable->remap_cond);
+    QLIST_INIT(&cable->dma_users);
+    qemu_event_init(&cable->dma_left, false);
     for (unsigned i = 0; i < num_functions; i++) {
         EPFunction *f = &cable->functions[i];
 
@@ -414,12 +416,14 @@ void pcie_cable_ep_free(PCIeCableEP *cable)
         pcie_cable_ep_host_free(f);
         qemu_mutex_destroy(&f->irq_lock);
     }
+    assert(QLIST_EMPTY(&cable->dma_users));
+    qemu_event_destroy(&cable->dma_left);
     qemu_cond_destroy(&cable->remap_cond);
     qemu_mutex_destroy(&cable->remap_lock);
     qemu_mutex_destroy(&cable->posted_lock);
     g_free(cable->xfer);
     g_free(cable->socket_path);
     g_free(cable->last_reason);
-    /* Behind the address spaces, which go after a grace period as well. */
+    /* Flat views may show its memory regions until a grace period is over. */
     g_free_rcu(cable, rcu);
 }

@@ -131,7 +131,7 @@ static Mapping inbound_mapping(DWPCIeFunc *f, unsigned bar, unsigned index)
     const DWPCIeBar *b = &f->bar[bar];
 
     if (!b->size || !region_usable(f->ep, r, "inbound", index) ||
-        (r->ctrl1 & DW_PCIE_ATU_TYPE_MASK) != DW_PCIE_ATU_TYPE_MEM) {
+        !dw_pcie_atu_is_mem(r)) {
         return (Mapping) { };
     }
     if ((r->ctrl2 & DW_PCIE_ATU_FUNC_MATCH) &&
@@ -236,8 +236,7 @@ void dw_pcie_map_outbound(DWPCIeEP *ep, unsigned index)
                  dw_pcie_atu_target(r), window_base(ep),
                  ep->features->window_size);
     }
-    if ((r->ctrl1 & DW_PCIE_ATU_TYPE_MASK) != DW_PCIE_ATU_TYPE_MEM ||
-        which >= ep->num_functions) {
+    if (!dw_pcie_atu_is_mem(r) || which >= ep->num_functions) {
         which = reject;
         m.target = m.at;
     }

@@ -34,6 +34,11 @@ uint64_t dw_pcie_atu_target(const DWPCIeATURegion *r)
     return (uint64_t)r->upper_target << 32 | r->lower_target;
 }
 
+bool dw_pcie_atu_is_mem(const DWPCIeATURegion *r)
+{
+    return (r->ctrl1 & DW_PCIE_ATU_TYPE_MASK) == DW_PCIE_ATU_TYPE_MEM;
+}
+
 unsigned dw_pcie_atu_func(const DWPCIeATURegion *r)
 {
     return extract32(r->ctrl1, DW_PCIE_ATU_FUNC_SHIFT,
@@ -145,6 +150,7 @@ static MemTxResult atu_write(void *opaque, hwaddr offset, uint64_t val,
         dw_pcie_map_inbound(ep);
     } else {
         dw_pcie_map_outbound(ep, index);
+        dw_pcie_dma_update_windows(ep);
     }
     dw_pcie_ep_write_done(ep);
     return MEMTX_OK;
@@ -175,6 +181,7 @@ void dw_pcie_atu_reset(DWPCIeEP *ep)
     for (unsigned i = 0; i < ep->num_outbound; i++) {
         dw_pcie_map_outbound(ep, i);
     }
+    dw_pcie_dma_update_windows(ep);
     dw_pcie_map_inbound(ep);
 }
 

@@ -112,6 +112,7 @@ static void cold_reset(DWPCIeEP *ep)
         dw_pcie_update_command(f);
     }
     dw_pcie_atu_reset(ep);
+    dw_pcie_dma_reset(ep);
     dw_pcie_config_update_link(ep);
 }
 
@@ -224,5 +225,5 @@ bool dw_pcie_ep_realize(DWPCIeEP *ep, DeviceState *dev,
         dw_pcie_config_init(f);
         dw_pcie_bar_init(f, soc, attrs);
     }
-    return true;
+    return dw_pcie_dma_init(ep, soc, attrs, errp);
 }

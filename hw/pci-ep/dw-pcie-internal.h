@@ -108,6 +108,7 @@ void dw_pcie_atu_reset(DWPCIeEP *ep);
 uint64_t dw_pcie_atu_base(const DWPCIeATURegion *r);
 uint64_t dw_pcie_atu_limit(const DWPCIeATURegion *r);
 uint64_t dw_pcie_atu_target(const DWPCIeATURegion *r);
+bool dw_pcie_atu_is_mem(const DWPCIeATURegion *r);
 unsigned dw_pcie_atu_func(const DWPCIeATURegion *r);
 
 /* dw-pcie-atu-map.c */
@@ -122,6 +123,20 @@ void dw_pcie_map_outbound(DWPCIeEP *ep, unsigned index);
 /* Show all inbound regions in one BAR, or in every BAR. */
 void dw_pcie_map_bar(DWPCIeFunc *f, unsigned bar);
 void dw_pcie_map_inbound(DWPCIeEP *ep);
+
+/* dw-pcie-dma.c */
+
+bool dw_pcie_dma_init(DWPCIeEP *ep, MemoryRegion *soc, MemTxAttrs attrs,
+                      Error **errp);
+void dw_pcie_dma_reset(DWPCIeEP *ep);
+
+/* The outbound iATU has changed. */
+void dw_pcie_dma_update_windows(DWPCIeEP *ep);
+
+/* The DMA register at @addr of the port logic; false when there is none. */
+bool dw_pcie_dma_port_read(DWPCIeEP *ep, uint32_t addr, uint32_t *val);
+bool dw_pcie_dma_port_write(DWPCIeEP *ep, uint32_t addr, uint32_t val,
+                            uint32_t byte_mask);
 
 /* dw-pcie-msi.c */
 

@@ -93,6 +93,11 @@ static uint32_t ltssm_state(DWPCIeEP *ep)
 
 uint32_t dw_pcie_port_read(DWPCIeEP *ep, uint32_t addr)
 {
+    uint32_t val;
+
+    if (dw_pcie_dma_port_read(ep, addr, &val)) {
+        return val;
+    }
     switch (addr) {
     case DW_PCIE_PORT_DEBUG0:
         return ltssm_state(ep);
@@ -109,6 +114,9 @@ void dw_pcie_port_write(DWPCIeEP *ep, uint32_t addr, uint32_t val,
     const PortRegister *r = find_register(addr);
     uint32_t mask, *reg;
 
+    if (dw_pcie_dma_port_write(ep, addr, val, byte_mask)) {
+        return;
+    }
     if (!r) {
         dw_pcie_guest_error(ep, DW_PCIE_ERR_REGISTER,
                             "write to port logic register 0x%03x, which does "

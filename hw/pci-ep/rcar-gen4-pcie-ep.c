@@ -42,6 +42,8 @@ static const DWPCIeEPFeatures rcar_gen4_features = {
     .dbi2_size = RCAR_GEN4_DBI2_SIZE,
     .atu_size = RCAR_GEN4_ATU_SIZE,
     .window_size = RCAR_GEN4_ADDR_SPACE_SIZE,
+    .dma_map = DW_EDMA_MAP_UNROLL,
+    .dma_size = RCAR_GEN4_DMA_SIZE,
 };
 
 static uint32_t int_status(RCarGen4PCIeEP *s)
@@ -54,6 +56,8 @@ static void update_irq(RCarGen4PCIeEP *s)
 {
     qemu_set_irq(s->irq[RCAR_GEN4_IRQ_APP],
                  !!(int_status(s) & s->int_enable));
+    qemu_set_irq(s->irq[RCAR_GEN4_IRQ_DMA],
+                 !!(s->dma_int_status & s->dma_int_enable));
 }
 
 /* The LTSSM runs once it is enabled and nothing is held in reset. */
@@ -67,6 +71,15 @@ static void update_ltssm(RCarGen4PCIeEP *s)
 static void link_change(DeviceState *dev, bool up)
 {
     update_irq(RCAR_GEN4_PCIE_EP(dev));
+}
+
+/* All channels share one interrupt of the SoC. */
+static void dma_irq(DeviceState *dev, const uint64_t levels[DW_EDMA_NUM_DIRS])
+{
+    RCarGen4PCIeEP *s = RCAR_GEN4_PCIE_EP(dev);
+
+    s->dma_int_status = levels[DW_EDMA_WRITE] | levels[DW_EDMA_READ] << 8;
+    update_irq(s);
 }
 
 /* The register at @offset and the bits of it that exist, or NULL */
@@ -145,6 +158,7 @@ static void app_write(void *opaque, hwaddr offset, uint64_t val,
         update_ltssm(s);
         break;
     case RCAR_GEN4_PCIEINTSTS0EN:
+    case RCAR_GEN4_PCIEDMAINTSTSEN:
         update_irq(s);
         break;
     }
@@ -180,44 +194,6 @@ static void phy_write(void *opaque, hwaddr offset, uint64_t val,
 static const MemoryRegionOps phy_ops = {
     .read = phy_read,
     .write = phy_write,
-    .endianness = DEVICE_LITTLE_ENDIAN,
-    .valid.min_access_size = 4,
-    .valid.max_access_size = 4,
-    .impl.min_access_size = 4,
-    .impl.max_access_size = 4,
-};
-
-/* A core without a DMA engine: zero read and zero write channels. */
-static MemTxResult dma_read(void *opaque, hwaddr offset, uint64_t *val,
-                            unsigned size, MemTxAttrs attrs)
-{
-    RCarGen4PCIeEP *s = opaque;
-
-    if (dw_pcie_ep_refuse_access(&s->core, "DMA", offset)) {
-        *val = UINT64_MAX;
-        return MEMTX_ERROR;
-    }
-    *val = 0;
-    return MEMTX_OK;
-}
-
-static MemTxResult dma_write(void *opaque, hwaddr offset, uint64_t val,
-                             unsigned size, MemTxAttrs attrs)
-{
-    RCarGen4PCIeEP *s = opaque;
-
-    if (dw_pcie_ep_refuse_access(&s->core, "DMA", offset)) {
-        return MEMTX_ERROR;
-    }
-    qemu_log_mask(LOG_GUEST_ERROR, TYPE_RCAR_GEN4_PCIE_EP ": write to DMA "
-                  "register 0x%03" HWADDR_PRIx ": there are no channels\n",
-                  offset);
-    return MEMTX_OK;
-}
-
-static const MemoryRegionOps dma_ops = {
-    .read_with_attrs = dma_read,
-    .write_with_attrs = dma_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid.min_access_size = 4,
     .valid.max_access_size = 4,
@@ -299,6 +275,12 @@ static bool check_properties(RCarGen4PCIeEP *s, Error **errp)
                    "area", s->num_ib_windows, RCAR_GEN4_MAX_WINDOWS);
         return false;
     }
+    if (!s->num_dma_wr_ch != !s->num_dma_rd_ch) {
+        error_setg(errp, "num-dma-wr-ch=%u, num-dma-rd-ch=%u: a DMA engine "
+                   "has channels of both directions", s->num_dma_wr_ch,
+                   s->num_dma_rd_ch);
+        return false;
+    }
     return true;
 }
 
@@ -315,15 +297,16 @@ static void rcar_gen4_pcie_ep_realize(DeviceState *dev, Error **errp)
     s->core.num_functions = s->functions;
     s->core.num_outbound = s->num_ob_windows;
     s->core.num_inbound = s->num_ib_windows;
+    s->core.num_dma[DW_EDMA_WRITE] = s->num_dma_wr_ch;
+    s->core.num_dma[DW_EDMA_READ] = s->num_dma_rd_ch;
     s->core.link_change = link_change;
+    s->core.dma_irq = dma_irq;
     if (!dw_pcie_ep_realize(&s->core, dev, &rcar_gen4_features,
                             get_system_memory(), s->socket,
                             s->completion_timeout, attrs, errp)) {
         return;
     }
 
-    memory_region_init_io(&s->dma, OBJECT(dev), &dma_ops, s, "dma",
-                          RCAR_GEN4_DMA_SIZE);
     memory_region_init_io(&s->app, OBJECT(dev), &app_ops, s, "app",
                           RCAR_GEN4_APP_SIZE);
     memory_region_init_io(&s->phy, OBJECT(dev), &phy_ops, s, "phy",
@@ -339,7 +322,7 @@ static void rcar_gen4_pcie_ep_realize(DeviceState *dev, Error **errp)
     sysbus_init_mmio(sbd, &s->core.dbi);
     sysbus_init_mmio(sbd, &s->core.dbi2);
     sysbus_init_mmio(sbd, &s->core.atu);
-    sysbus_init_mmio(sbd, &s->dma);
+    sysbus_init_mmio(sbd, &s->core.dma);
     sysbus_init_mmio(sbd, &s->app);
     sysbus_init_mmio(sbd, &s->phy);
     sysbus_init_mmio(sbd, &s->core.window);
@@ -359,6 +342,10 @@ static const Property rcar_gen4_pcie_ep_properties[] = {
                       RCAR_GEN4_MAX_WINDOWS),
     DEFINE_PROP_UINT8("num-ib-windows", RCarGen4PCIeEP, num_ib_windows,
                       RCAR_GEN4_MAX_WINDOWS),
+    DEFINE_PROP_UINT8("num-dma-wr-ch", RCarGen4PCIeEP, num_dma_wr_ch,
+                      RCAR_GEN4_DMA_CHANNELS),
+    DEFINE_PROP_UINT8("num-dma-rd-ch", RCarGen4PCIeEP, num_dma_rd_ch,
+                      RCAR_GEN4_DMA_CHANNELS),
     DEFINE_PROP_BOOL("msi-parent", RCarGen4PCIeEP, msi_parent, true),
     /*
      * Bus 255, device 31: a requester ID that no PCI device of the machine
@@ -389,6 +376,11 @@ static void describe_properties(ObjectClass *klass)
         "outbound iATU regions, 1 to 16");
     object_class_property_set_description(klass, "num-ib-windows",
         "inbound iATU regions, 1 to 16");
+    object_class_property_set_description(klass, "num-dma-wr-ch",
+        "DMA channels that write to the host, 1 to 8; 0 with num-dma-rd-ch=0 "
+        "leaves the DMA engine out");
+    object_class_property_set_description(klass, "num-dma-rd-ch",
+        "DMA channels that read from the host, 1 to 8");
     object_class_property_set_description(klass, "msi-parent",
         "the device tree names the machine's ITS as MSI parent");
     object_class_property_set_description(klass, "stream-id",

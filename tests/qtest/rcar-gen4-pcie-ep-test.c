@@ -3,16 +3,19 @@
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Application registers, LTSSM without a peer, reset controller and the
- * places of the second function.
+ * Application registers, what they let out of the DMA engine, LTSSM without a
+ * peer, reset controller and the places of the second function.
  */
 #include "qemu/osdep.h"
 #include "qemu/units.h"
 #include "hw/pci/pci_ids.h"
+#include "hw/dma/dw-edma-regs.h"
 #include "hw/pci/pci_regs.h"
 #include "libqos/dw-pcie-ep.h"
 
 #define ALL_ONES UINT32_MAX
+/* The first of the device's interrupts */
+#define IRQ_DMA 0
 
 static QTestState *start(DWEp **ep)
 {
@@ -72,14 +75,50 @@ static void test_phy(void)
     stop(qts, ep);
 }
 
-static void test_no_dma_channels(void)
+static void check_dma_channels(const char *props, uint32_t ctrl)
+{
+    QTestState *qts = qtest_initf("-M %s -nodefaults "
+                                  "-device rcar-gen4-pcie-ep,id=%s%s",
+                                  DW_EP_MACHINE, DW_EP_ID, props);
+    DWEp *ep = dw_ep_init(qts);
+
+    g_assert_cmphex(qtest_readl(qts, ep->dma + DW_EDMA_CTRL), ==, ctrl);
+    stop(qts, ep);
+}
+
+static void test_dma_channels(void)
+{
+    check_dma_channels("", 4 | 4 << DW_EDMA_CTRL_RD_CHANNELS_SHIFT);
+    check_dma_channels(",num-dma-wr-ch=1,num-dma-rd-ch=8",
+                       1 | 8 << DW_EDMA_CTRL_RD_CHANNELS_SHIFT);
+    /* The Linux driver takes this for a core without an engine. */
+    check_dma_channels(",num-dma-wr-ch=0,num-dma-rd-ch=0", 0);
+}
+
+/* The application registers let the engine's interrupts out. */
+static void test_dma_interrupt(void)
 {
     DWEp *ep;
     QTestState *qts = start(&ep);
 
-    g_assert_cmphex(qtest_readl(qts, ep->dma + DW_PCIE_DMA_CTRL), ==, 0);
-    qtest_writel(qts, ep->dma + DW_PCIE_DMA_CTRL, ALL_ONES);
-    g_assert_cmphex(qtest_readl(qts, ep->dma + DW_PCIE_DMA_CTRL), ==, 0);
+    qtest_irq_intercept_out_named(qts, DW_EP_QOM_PATH, "sysbus-irq");
+    qtest_writel(qts, ep->dma + DW_EDMA_RD_INT_STATUS, 0);
+    g_assert_false(qtest_get_irq(qts, IRQ_DMA));
+    dw_ep_app_writel(ep, RCAR_GEN4_PCIEDMAINTSTSEN,
+                     RCAR_GEN4_DMAINTSTSEN_READ(0));
+    g_assert_true(qtest_get_irq(qts, IRQ_DMA));
+    qtest_writel(qts, ep->dma + DW_EDMA_RD_INT_CLEAR, 0);
+    g_assert_false(qtest_get_irq(qts, IRQ_DMA));
+
+    /* The controller's reset takes both the interrupt and the gate away. */
+    qtest_writel(qts, ep->dma + DW_EDMA_RD_INT_STATUS, 0);
+    g_assert_true(qtest_get_irq(qts, IRQ_DMA));
+    dw_ep_set_reset(ep, true);
+    g_assert_false(qtest_get_irq(qts, IRQ_DMA));
+    dw_ep_set_reset(ep, false);
+    dw_ep_app_writel(ep, RCAR_GEN4_PCIEDMAINTSTSEN,
+                     RCAR_GEN4_DMAINTSTSEN_MASK);
+    g_assert_false(qtest_get_irq(qts, IRQ_DMA));
     stop(qts, ep);
 }
 
@@ -164,7 +203,7 @@ static void test_access_in_reset(void)
     g_assert_cmphex(dw_ep_dbi2_readl(ep, 0, PCI_BASE_ADDRESS_0), ==, ALL_ONES);
     g_assert_cmphex(dw_ep_atu_readl(ep, DW_EP_INBOUND, 0, DW_PCIE_ATU_LIMIT),
                     ==, ALL_ONES);
-    g_assert_cmphex(qtest_readl(qts, ep->dma + DW_PCIE_DMA_CTRL), ==,
+    g_assert_cmphex(qtest_readl(qts, ep->dma + DW_EDMA_CTRL), ==,
                     ALL_ONES);
     dw_ep_dbi_writew(ep, 0, PCI_COMMAND, PCI_COMMAND_MASTER);
     /* Application registers can be written, the LTSSM waits */
@@ -296,7 +335,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     qtest_add_func("rcar-gen4-pcie-ep/app", test_app_registers);
     qtest_add_func("rcar-gen4-pcie-ep/phy", test_phy);
-    qtest_add_func("rcar-gen4-pcie-ep/dma", test_no_dma_channels);
+    qtest_add_func("rcar-gen4-pcie-ep/dma/channels", test_dma_channels);
+    qtest_add_func("rcar-gen4-pcie-ep/dma/interrupt", test_dma_interrupt);
     qtest_add_func("rcar-gen4-pcie-ep/ltssm", test_ltssm_without_peer);
     qtest_add_func("rcar-gen4-pcie-ep/guest-errors", test_guest_errors);
     qtest_add_func("rcar-gen4-pcie-ep/reset/controller",

@@ -131,8 +131,76 @@ void pcie_cable_ep_set_command(PCIeCableEP *cable, unsigned fn,
  */
 MemoryRegion *pcie_cable_ep_host_mr(PCIeCableEP *cable, unsigned fn);
 
-/* The same as an address space, for a DMA engine.  Any thread may use it. */
-AddressSpace *pcie_cable_ep_host_as(PCIeCableEP *cable, unsigned fn);
+/*
+ * The host's memory for a DMA engine
+ *
+ * Each channel of the engine is a user and has its own thread, which needs no
+ * BQL.  What the host has shared is copied to and from directly, in short
+ * copies between pcie_cable_dma_begin() and pcie_cable_dma_end().  When the
+ * host takes memory or bus mastering away, resets the function or the link
+ * goes down, copies on their way are waited for before the host is told that
+ * it is done, and later ones are refused: no byte is stored after that.
+ */
+
+typedef struct PCIeCableDMA PCIeCableDMA;
+
+typedef enum PCIeCableDMAError {
+    PCIE_CABLE_DMA_OK,
+    PCIE_CABLE_DMA_LINK_DOWN,
+    PCIE_CABLE_DMA_NOT_MASTER,  /* the function's BME is off */
+    PCIE_CABLE_DMA_UNSUPPORTED, /* nothing there, or read-only */
+    PCIE_CABLE_DMA_ABORT,       /* the host answered with another error */
+    PCIE_CABLE_DMA_TIMEOUT,     /* the host did not answer in time */
+} PCIeCableDMAError;
+
+/* Most that one read or write by request carries, bytes. */
+#define PCIE_CABLE_DMA_MAX_REQUEST (64 * 1024)
+
+/* A new user; BQL held. */
+PCIeCableDMA *pcie_cable_dma_new(PCIeCableEP *cable);
+
+/* Its thread does not use it any more; BQL held. */
+void pcie_cable_dma_free(PCIeCableDMA *dma);
+
+/**
+ * pcie_cable_dma_begin: find host memory
+ * @len: the bytes wanted; on return how many of them are there, at least 1
+ * @host: where they are mapped; NULL when they are reached by request
+ *
+ * With @host set the host waits for pcie_cable_dma_end(): the caller copies
+ * at most 1 MiB, and takes no lock that others hold for long, the BQL least
+ * of all.  With @host NULL or an error there is nothing to end.
+ */
+PCIeCableDMAError pcie_cable_dma_begin(PCIeCableDMA *dma, unsigned fn,
+                                       uint64_t addr, bool write,
+                                       uint64_t *len, void **host);
+void pcie_cable_dma_end(PCIeCableDMA *dma);
+
+/*
+ * Read by request; waits for the host, up to the completion timeout.  @len is
+ * what pcie_cable_dma_begin() found.  BQL not held.
+ */
+PCIeCableDMAError pcie_cable_dma_read(PCIeCableDMA *dma, unsigned fn,
+                                      uint64_t addr, void *buf, uint32_t len);
+
+/*
+ * Write by request, of what pcie_cable_dma_begin() found.  Never waits; one
+ * at a time: pcie_cable_dma_flush() must come before the next.
+ */
+PCIeCableDMAError pcie_cable_dma_write(PCIeCableDMA *dma, unsigned fn,
+                                       uint64_t addr, const void *buf,
+                                       uint32_t len);
+
+/* Wait until the host has done the write.  BQL not held. */
+PCIeCableDMAError pcie_cable_dma_flush(PCIeCableDMA *dma);
+
+/*
+ * Post a write of the 32-bit @data, an interrupt message: it may raise an
+ * MSI.  The host sees it behind all that this user has copied or flushed.
+ * BQL not held.
+ */
+PCIeCableDMAError pcie_cable_dma_post(PCIeCableDMA *dma, unsigned fn,
+                                      uint64_t addr, uint32_t data);
 
 /**
  * pcie_cable_ep_sync: wait until the host has no old inbound mapping left

@@ -12,9 +12,11 @@
 #ifndef HW_PCI_EP_DW_PCIE_EP_H
 #define HW_PCI_EP_DW_PCIE_EP_H
 
+#include "hw/dma/dw-edma.h"
 #include "hw/ntb/pcie-cable-ep.h"
 #include "hw/pci-ep/dw-pcie-regs.h"
 #include "hw/qdev-core.h"
+#include "qemu/thread.h"
 
 #define DW_PCIE_MAX_FUNCTIONS PCIE_CABLE_MAX_FUNCTIONS
 #define DW_PCIE_NUM_BARS PCIE_CABLE_NUM_BARS
@@ -51,6 +53,8 @@ typedef struct DWPCIeEPFeatures {
     uint32_t dbi2_size;
     uint32_t atu_size;
     uint64_t window_size;
+    DWEDMAMap dma_map;                  /* where the DMA registers are */
+    uint64_t dma_size;                  /* of their area; legacy: none */
 } DWPCIeEPFeatures;
 
 /* Mistakes of the SoC's or the host's software, each reported once. */
@@ -85,6 +89,14 @@ typedef struct DWPCIeATURegion {
     uint32_t lower_target;
     uint32_t upper_target;
 } DWPCIeATURegion;
+
+/* How an outbound region translates the addresses of the DMA engine. */
+typedef struct DWPCIeDMAWindow {
+    uint64_t first;
+    uint64_t last;                      /* below first: not enabled */
+    uint64_t target;
+    bool memory;                        /* sends memory requests */
+} DWPCIeDMAWindow;
 
 /* One window through which addresses are translated. */
 typedef struct DWPCIeATUAlias {
@@ -128,8 +140,15 @@ struct DWPCIeEP {
     unsigned num_functions;
     unsigned num_outbound;
     unsigned num_inbound;
+    unsigned num_dma[DW_EDMA_NUM_DIRS]; /* channels; none: no DMA engine */
     /* The link went up or down; set by the glue before realize */
     void (*link_change)(DeviceState *dev, bool up);
+    /*
+     * Interrupts of the DMA engine, bit n of levels[dir] for channel n of
+     * that direction; set by the glue before realize
+     */
+    void (*dma_irq)(DeviceState *dev,
+                    const uint64_t levels[DW_EDMA_NUM_DIRS]);
 
     PCIeCableEP *cable;
     bool in_reset;
@@ -143,6 +162,13 @@ struct DWPCIeEP {
     MemoryRegion atu;
     MemoryRegion window;
     MemoryRegion window_reject;
+    MemoryRegion dma;                   /* unless the map is the legacy one */
+
+    AddressSpace soc_as;                /* as the DMA engine sees it */
+    DWEDMA *edma;
+    PCIeCableDMA **dma_users;           /* a channel */
+    QemuMutex dma_lock;                 /* protects dma_windows */
+    DWPCIeDMAWindow *dma_windows;       /* an outbound region */
 
     DWPCIeFunc *func;
     uint32_t port[(DW_PCIE_PORT_LOGIC_END - DW_PCIE_PORT_LOGIC_START) / 4];
@@ -158,8 +184,9 @@ struct DWPCIeEP {
  * @timeout_ms: completion timeout, 0 waits for ever
  * @attrs: attributes of the core as a bus master in its SoC
  *
- * The caller has set num_functions, num_outbound, num_inbound and
- * link_change and maps dbi, dbi2, atu and window afterwards.
+ * The caller has set num_functions, num_outbound, num_inbound, link_change,
+ * and for a DMA engine num_dma and dma_irq; it maps dbi, dbi2, atu, dma and
+ * window afterwards.  Without an engine the DMA registers read as zero.
  */
 bool dw_pcie_ep_realize(DWPCIeEP *ep, DeviceState *dev,
                         const DWPCIeEPFeatures *features, MemoryRegion *soc,

@@ -101,6 +101,7 @@
 #define   DW_PCIE_ATU_BAR_LENGTH        3
 #define   DW_PCIE_ATU_FUNC_MATCH        BIT(19)
 #define   DW_PCIE_ATU_RESPONSE_MASK     (3u << 24)
+#define   DW_PCIE_ATU_DMA_BYPASS        BIT(27) /* not for the DMA engine */
 #define   DW_PCIE_ATU_INVERT            BIT(29)
 #define   DW_PCIE_ATU_BAR_MODE          BIT(30)
 #define   DW_PCIE_ATU_ENABLE            BIT(31)
@@ -110,8 +111,5 @@
 #define DW_PCIE_ATU_LOWER_TARGET        0x14    /* RW, low bits RO 0 */
 #define DW_PCIE_ATU_UPPER_TARGET        0x18    /* RW */
 #define DW_PCIE_ATU_UPPER_LIMIT         0x20    /* RW, high bits RO 0 */
-
-/* DMA region */
-#define DW_PCIE_DMA_CTRL                0x08    /* RO: channel counts */
 
 #endif /* HW_PCI_EP_DW_PCIE_REGS_H */

@@ -40,7 +40,6 @@ struct RCarGen4PCIeEP {
     SysBusDevice parent_obj;
 
     DWPCIeEP core;
-    MemoryRegion dma;
     MemoryRegion app;
     MemoryRegion phy;
     MemoryRegion reset_ctrl;
@@ -52,6 +51,8 @@ struct RCarGen4PCIeEP {
     uint8_t functions;
     uint8_t num_ob_windows;
     uint8_t num_ib_windows;
+    uint8_t num_dma_wr_ch;
+    uint8_t num_dma_rd_ch;
     bool msi_parent;
     uint16_t stream_id;
 
@@ -61,6 +62,7 @@ struct RCarGen4PCIeEP {
     uint32_t pwr_mng_ctrl;
     uint32_t int_enable;
     uint32_t dma_int_enable;
+    uint32_t dma_int_status;            /* levels of the DMA engine */
     uint32_t axi_intc_addr;
     uint32_t axi_intc_cont;
     uint32_t phy_regs[RCAR_GEN4_PHY_SIZE / 4];

@@ -23,6 +23,7 @@
 #define RCAR_GEN4_RESET_SIZE            0x4
 #define RCAR_GEN4_MAX_FUNCTIONS         2
 #define RCAR_GEN4_MAX_WINDOWS           16
+#define RCAR_GEN4_DMA_CHANNELS          4       /* a direction, on the SoC */
 
 /* What the functions look like before software wrote their headers */
 #define RCAR_GEN4_RESET_VENDOR_ID       0x1912
@@ -56,6 +57,8 @@
 #define   RCAR_GEN4_INTSTS0EN_MASK          0x040000c0
 #define RCAR_GEN4_PCIEDMAINTSTSEN       0x314
 #define   RCAR_GEN4_DMAINTSTSEN_MASK        0x0000ffff
+#define   RCAR_GEN4_DMAINTSTSEN_WRITE(ch)   BIT(ch)
+#define   RCAR_GEN4_DMAINTSTSEN_READ(ch)    BIT(8 + (ch))
 #define RCAR_GEN4_AXIINTCADDR           0xa00
 #define RCAR_GEN4_AXIINTCCONT           0xa04
 

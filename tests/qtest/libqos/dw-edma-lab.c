@@ -1,0 +1,217 @@
+/*
+ * libqos helpers: two machines and the DMA engine between their memories
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "qemu/osdep.h"
+#include "hw/dma/dw-edma-regs.h"
+#include "qobject/qdict.h"
+#include "qobject/qlist.h"
+#include "dw-edma-lab.h"
+#include "shared-ram.h"
+
+/* Property of the controller: one of Linux's enum dw_edma_map_format */
+#define MAP_PROPERTY "x-dma-map"
+
+static uint8_t *arena(EdmaLab *l, EdmaSide side)
+{
+    return edma_lab_ram(l, side, EDMA_ARENA);
+}
+
+void edma_lab_refill(EdmaLab *l, uint32_t seed)
+{
+    for (unsigned side = 0; side < EDMA_NUM_SIDES; side++) {
+        g_free(l->model[side]);
+        l->model[side] = cable_pattern(EDMA_ARENA_SIZE, 2 * seed + side);
+        memcpy(arena(l, side), l->model[side], EDMA_ARENA_SIZE);
+    }
+}
+
+EdmaLab *edma_lab_new(PCIeCable *c)
+{
+    EdmaLab *l = g_new0(EdmaLab, 1);
+
+    l->c = c;
+    l->soc = (QEdma) {
+        .qts = c->soc, .regs = c->ep->dma, .map = QEDMA_MAP_UNROLL,
+    };
+    l->ram[EDMA_SOC] = shared_ram_map(c->soc, CABLE_RAM_SIZE);
+    l->ram[EDMA_HOST] = shared_ram_map(c->rc, CABLE_RAM_SIZE);
+    edma_lab_refill(l, 1);
+    /* rcar_gen4_pcie_ep_pre_init() */
+    dw_ep_app_writel(c->ep, RCAR_GEN4_PCIEDMAINTSTSEN,
+                     RCAR_GEN4_DMAINTSTSEN_MASK);
+    return l;
+}
+
+EdmaLab *edma_lab_start(const char *ep_props, const char *rc_args)
+{
+    return edma_lab_new(cable_start(ep_props, "", "", rc_args));
+}
+
+static bool has_property(QList *properties, const char *name)
+{
+    const QListEntry *entry;
+
+    QLIST_FOREACH_ENTRY(properties, entry) {
+        QDict *property = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(property, "name"), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool edma_lab_has_map(QEdmaMap map)
+{
+    QTestState *qts;
+    QDict *rsp;
+    bool has;
+
+    if (map == QEDMA_MAP_UNROLL) {
+        return true;
+    }
+    qts = qtest_init("-M none");
+    rsp = qtest_qmp(qts, "{ 'execute': 'device-list-properties', "
+                    "'arguments': { 'typename': 'rcar-gen4-pcie-ep' } }");
+    g_assert_true(qdict_haskey(rsp, "return"));
+    has = has_property(qdict_get_qlist(rsp, "return"), MAP_PROPERTY);
+    qobject_unref(rsp);
+    qtest_quit(qts);
+    return has;
+}
+
+char *edma_lab_map_property(QEdmaMap map)
+{
+    static const unsigned formats[] = {
+        [QEDMA_MAP_LEGACY] = 0,
+        [QEDMA_MAP_UNROLL] = 1,
+        [QEDMA_MAP_COMPAT] = 5,
+        [QEDMA_MAP_NATIVE] = 7,
+    };
+
+    return map == QEDMA_MAP_UNROLL ? g_strdup("") :
+           g_strdup_printf("," MAP_PROPERTY "=%u", formats[map]);
+}
+
+uint64_t edma_lab_regs(DWEp *ep, QEdmaMap map)
+{
+    return map == QEDMA_MAP_LEGACY ? ep->dbi + DW_EDMA_LEGACY_DBI_OFFSET :
+           ep->dma;
+}
+
+EdmaLab *edma_lab_start_map(QEdmaMap map)
+{
+    g_autofree char *props = edma_lab_map_property(map);
+    EdmaLab *l = edma_lab_start(props, "");
+
+    l->soc.map = map;
+    l->soc.regs = edma_lab_regs(l->c->ep, map);
+    return l;
+}
+
+void edma_lab_free(EdmaLab *l)
+{
+    cable_free(l->c);
+    for (unsigned side = 0; side < EDMA_NUM_SIDES; side++) {
+        shared_ram_unmap(l->ram[side], CABLE_RAM_SIZE);
+        g_free(l->model[side]);
+    }
+    g_free(l);
+}
+
+QEdmaChan edma_lab_chan(EdmaLab *l, QEdmaDir dir, unsigned id)
+{
+    QEdmaChan ch = { .edma = &l->soc, .dir = dir, .id = id };
+
+    qedma_enable(&ch, QEDMA_IRQ_LOCAL);
+    return ch;
+}
+
+uint8_t *edma_lab_ram(EdmaLab *l, EdmaSide side, uint64_t addr)
+{
+    g_assert_cmphex(addr, >=, CABLE_RAM_BASE);
+    g_assert_cmphex(addr, <, EDMA_RAM_END);
+    return l->ram[side] + (addr - CABLE_RAM_BASE);
+}
+
+void edma_lab_list(EdmaLab *l, QEdmaChan *ch, QEdmaList *list)
+{
+    uint64_t addr = EDMA_LISTS + EDMA_LIST_SIZE *
+                    (ch->id * QEDMA_NUM_DIRS + ch->dir);
+
+    qedma_list_init(list, ch->edma->map, edma_lab_ram(l, EDMA_SOC, addr),
+                    addr);
+}
+
+static uint64_t source(QEdmaDir dir, uint64_t soc, uint64_t host)
+{
+    return dir == QEDMA_WRITE ? soc : host;
+}
+
+static uint64_t destination(QEdmaDir dir, uint64_t soc, uint64_t host)
+{
+    return dir == QEDMA_WRITE ? host : soc;
+}
+
+void edma_lab_element(QEdmaList *list, QEdmaDir dir, uint64_t soc,
+                      uint64_t host, uint32_t size, unsigned ints)
+{
+    qedma_list_data(list, source(dir, soc, host), destination(dir, soc, host),
+                    size, ints);
+}
+
+void edma_lab_block(QEdmaChan *ch, uint64_t soc, uint64_t host,
+                    uint32_t size, unsigned ints)
+{
+    qedma_start_block(ch, source(ch->dir, soc, host),
+                      destination(ch->dir, soc, host), size, ints);
+}
+
+static uint8_t *model_at(EdmaLab *l, EdmaSide side, uint64_t addr, size_t size)
+{
+    g_assert_cmphex(addr, >=, EDMA_ARENA);
+    g_assert_cmphex(addr + size, <=, EDMA_ARENA + EDMA_ARENA_SIZE);
+    return l->model[side] + (addr - EDMA_ARENA);
+}
+
+void edma_lab_expect(EdmaLab *l, QEdmaDir dir, uint64_t soc, uint64_t host,
+                     size_t size)
+{
+    uint8_t *at_soc = model_at(l, EDMA_SOC, soc, size);
+    uint8_t *at_host = model_at(l, EDMA_HOST, host, size);
+
+    if (dir == QEDMA_WRITE) {
+        memcpy(at_host, at_soc, size);
+    } else {
+        memcpy(at_soc, at_host, size);
+    }
+}
+
+void edma_lab_expect_bytes(EdmaLab *l, EdmaSide side, uint64_t addr,
+                           const void *bytes, size_t size)
+{
+    memcpy(model_at(l, side, addr, size), bytes, size);
+}
+
+void edma_lab_write(EdmaLab *l, EdmaSide side, uint64_t addr,
+                    const void *bytes, size_t size)
+{
+    edma_lab_expect_bytes(l, side, addr, bytes, size);
+    memcpy(edma_lab_ram(l, side, addr), bytes, size);
+}
+
+void edma_lab_check(EdmaLab *l)
+{
+    for (unsigned side = 0; side < EDMA_NUM_SIDES; side++) {
+        g_autofree char *want =
+            g_compute_checksum_for_data(G_CHECKSUM_SHA256, l->model[side],
+                                        EDMA_ARENA_SIZE);
+        g_autofree char *got =
+            g_compute_checksum_for_data(G_CHECKSUM_SHA256, arena(l, side),
+                                        EDMA_ARENA_SIZE);
+
+        g_assert_cmpstr(got, ==, want);
+    }
+}
