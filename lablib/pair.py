@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The two VMs together: start them, form the NTB, take them down."""
+"""The two VMs together: start them, form their link, take them down."""
 
 import contextlib
 import time
 from typing import Any, Iterator, Optional
 
-from lablib import state, topology, ui, vntb
+from lablib import pci_endpoint, state, topology, ui, vntb
 from lablib.topology import Topology
 from lablib.vm import Vm
 
@@ -86,9 +86,11 @@ class Pair:
         self.booted = time.monotonic()
 
     def form(self, timeout: float = BOOT_TIMEOUT) -> None:
-        """Form the NTB over the cable."""
-        with ui.step("form the NTB"):
-            vntb.form(self.ep, self.rc, self.topology, min(timeout, 60))
+        """Form what the topology is for over the cable: NTB, endpoint test."""
+        what, bring_up = (("form the NTB", vntb.form) if self.topology.has_ntb
+                          else ("bind the endpoint test", pci_endpoint.form))
+        with ui.step(what):
+            bring_up(self.ep, self.rc, self.topology, min(timeout, 60))
 
     def revive(self, role: str, timeout: float = BOOT_TIMEOUT) -> None:
         """Start the VM @role again after a kill(); returns when it is up."""

@@ -6,7 +6,7 @@ import ipaddress
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from lablib import paths
 from lablib.ui import LabError
@@ -16,12 +16,15 @@ DEFAULT = "two-vm"
 ROLES = ("ep", "rc")
 # Endpoint controllers by their name in [ep], and QEMU's name of each.
 CONTROLLERS = {"rcar-gen4": "rcar-gen4-pcie-ep", "dw-plat": "dw-plat-pcie-ep"}
+# The function drivers that make an NTB, with a network device on each side.
+_NTB_DRIVERS = ("pci_epf_vntb",)
 
 
 @dataclasses.dataclass(frozen=True)
 class Vm:
     """
-    One machine.  @memory is in MiB, @address an address with its prefix.
+    One machine.  @memory is in MiB, @address an address with its prefix, None
+    where there is no NTB.
 
     @controller is a key of CONTROLLERS for the EP and empty for the RC.
     """
@@ -29,7 +32,7 @@ class Vm:
     cpus: int
     memory: int
     cpu: str
-    address: ipaddress.IPv4Interface
+    address: Optional[ipaddress.IPv4Interface]
     modules: tuple[str, ...]
     msi_parent: bool
     controller: str
@@ -62,6 +65,11 @@ class Topology:
     def vm(self, role: str) -> Vm:
         """The machine that plays @role, "ep" or "rc"."""
         return self.ep if role == "ep" else self.rc
+
+    @property
+    def has_ntb(self) -> bool:
+        """Whether the function is an NTB, with network devices on it."""
+        return self.function.driver in _NTB_DRIVERS
 
 
 class _Table:
@@ -112,20 +120,22 @@ def _mebibytes(table: _Table, key: str) -> int:
     return int(match[1]) * (1024 if match[2] == "G" else 1)
 
 
-def _vm(root: _Table, role: str) -> Vm:
-    table = root.table(role)
-    address = table.take("address", str)
+def _address(table: _Table) -> ipaddress.IPv4Interface:
     try:
-        interface = ipaddress.IPv4Interface(address)
+        return ipaddress.IPv4Interface(table.take("address", str))
     except ValueError as e:
         raise table.error(f"'address': {e}") from e
+
+
+def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
+    table = root.table(role)
     modules = tuple(table.take("modules", list))
     if not all(isinstance(name, str) and re.fullmatch(r"[\w-]+", name)
                for name in modules):
         raise table.error("'modules' should be a list of module names")
     vm = Vm(role=role, cpus=table.take("cpus", int),
             memory=_mebibytes(table, "memory"), cpu=table.take("cpu", str),
-            address=interface, modules=modules,
+            address=_address(table) if has_ntb else None, modules=modules,
             msi_parent=table.take("msi-parent", bool, True),
             controller=table.take("controller", str, "rcar-gen4")
             if role == "ep" else "")
@@ -151,6 +161,16 @@ def _function(root: _Table) -> Function:
     return function
 
 
+def _check_addresses(root: _Table, ep: Optional[ipaddress.IPv4Interface],
+                     rc: Optional[ipaddress.IPv4Interface]) -> None:
+    if ep is None or rc is None:
+        return
+    if ep.network != rc.network:
+        raise root.error("ep and rc should have addresses of one network")
+    if ep.ip == rc.ip:
+        raise root.error("ep and rc have the same address")
+
+
 def _parse(name: str, file: Path, values: dict[str, Any]) -> Topology:
     root = _Table(file, "topology", values)
     description = root.take("description", str)
@@ -162,21 +182,29 @@ def _parse(name: str, file: Path, values: dict[str, Any]) -> Topology:
     if grace < 0:
         raise cable.error("'removal-grace' should be 0 or more, in ms")
     cable.done()
+    function = _function(root)
+    has_ntb = function.driver in _NTB_DRIVERS
     topology = Topology(name=name, description=description,
                         completion_timeout=timeout, removal_grace=grace,
-                        ep=_vm(root, "ep"), rc=_vm(root, "rc"),
-                        function=_function(root))
+                        ep=_vm(root, "ep", has_ntb),
+                        rc=_vm(root, "rc", has_ntb), function=function)
     root.done()
-    if topology.ep.address.network != topology.rc.address.network:
-        raise root.error("ep and rc should have addresses of one network")
-    if topology.ep.address.ip == topology.rc.address.ip:
-        raise root.error("ep and rc have the same address")
+    _check_addresses(root, topology.ep.address, topology.rc.address)
     return topology
 
 
 def names() -> list[str]:
     """The topologies of this checkout."""
     return sorted(file.stem for file in DIRECTORY.glob("*.toml"))
+
+
+def load_ntb(name: str) -> Topology:
+    """load() for those who send traffic: @LabError when there is no NTB."""
+    topology = load(name)
+    if not topology.has_ntb:
+        raise LabError(f"topology {topology.name} has no NTB to send traffic "
+                       f"through; `./lab up --topology {name}` starts it")
+    return topology
 
 
 def load(name: str) -> Topology:

@@ -46,7 +46,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
 
 def _with_pair(args: argparse.Namespace, built: Any,
                benches: list[types.ModuleType]) -> list[dict[str, Any]]:
-    tp = topology.load(args.topology)
+    tp = topology.load_ntb(args.topology)
     rows = []
     with pair.running(tp, pair.options_of(args, tp), built) as both:
         both.boot(args.timeout)

@@ -112,7 +112,7 @@ def _traffic(both: Pair, report: _Report, seconds: int) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     begin = time.monotonic()
-    tp = topology.load(args.topology)
+    tp = topology.load_ntb(args.topology)
     built = setup.ensure(args)
     report = _Report(tp, built)
     try:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot both VMs, form the NTB and leave them running."""
+"""Boot both VMs, form the NTB (or bind the test) and leave them running."""
 
 import argparse
 import json
 
-from lablib import pair, setup, state, topology, traffic, ui
+from lablib import (pair, pci_endpoint, setup, state, topology, traffic,
+                    ui)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                              "you")
 
 
+def _formed(args: argparse.Namespace, tp: topology.Topology) -> str:
+    if args.no_ntb:
+        return "nothing is configured"
+    if tp.ep.address and tp.rc.address:
+        return f"ep {tp.ep.address.ip}, rc {tp.rc.address.ip}"
+    return f"rc has {pci_endpoint.DEVICE}"
+
+
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     tp = topology.load(args.topology)
@@ -23,14 +32,13 @@ def main(args: argparse.Namespace) -> int:
         both.boot(args.timeout)
         if not args.no_ntb:
             both.form(args.timeout)
-            traffic.first_ping(both.rc, both.ep)
+            if tp.has_ntb:
+                traffic.first_ping(both.rc, both.ep)
     if args.json:
         print(json.dumps({"ok": True, "topology": tp.name,
                           "sockets": both.st.sockets}, indent=2))
     else:
-        ntb = ("nothing is configured" if args.no_ntb else
-               f"ep {tp.ep.address.ip}, rc {tp.rc.address.ip}")
-        print(f"{tp.name} is up ({ntb}); next: ./lab exec rc CMD, "
+        print(f"{tp.name} is up ({_formed(args, tp)}); next: ./lab exec rc CMD, "
               "./lab console ep, ./lab down")
     if args.gdb:
         for role in ("ep", "rc"):

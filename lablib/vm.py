@@ -49,6 +49,15 @@ def _cable_arguments(topology: Topology, role: str, st: state.State
                        f"removal-grace={topology.removal_grace}"]
 
 
+def _peer_arguments(role: str, st: state.State) -> list[str]:
+    """The port between the guests, see lablib.peer_shell; the EP is first."""
+    end = {"ep": ("server=on,wait=off", "vntb-lab.agent.peer"),
+           "rc": ("server=off", "vntb-lab.peer")}
+    chardev, name = end[role]
+    return ["-chardev", f"socket,id=peer,path={st.socket('peer')},{chardev}",
+            "-device", f"virtserialport,chardev=peer,name={name}"]
+
+
 def _agent_sockets(st: state.State, role: str) -> list[Path]:
     return [st.socket(f"agent-{role}{i}") for i in range(PORTS)]
 
@@ -104,6 +113,8 @@ class Vm:
                                  "wait=off",
                      "-device", f"virtserialport,chardev=agent{i},nr={i + 1},"
                                 f"name=vntb-lab.agent.{i}"]
+        if st.options.get("peer_shell"):
+            argv += _peer_arguments(self.role, st)
         if st.options.get("net"):
             argv += ["-netdev", "user,id=user",
                      "-device", "virtio-net-pci,netdev=user,romfile="]

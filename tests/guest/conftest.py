@@ -3,6 +3,7 @@
 
 import argparse
 import dataclasses
+import functools
 import os
 import shlex
 import subprocess
@@ -17,19 +18,42 @@ sys.path.insert(0, str(REPO))
 # before lablib.state is imported.
 os.environ["VNTB_LAB_RUN_DIR"] = str(REPO / "build" / "run-tests")
 
-from lablib import pair, setup, topology, traffic  # noqa: E402
+from lablib import pair, selftests, setup, topology, traffic  # noqa: E402
 
 OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
            "msi_parent": True}
 
 
-@pytest.fixture(scope="session")
-def built():
+@functools.cache
+def ensured():
     """What setup made, for the options that `./lab test` was given."""
     parser = argparse.ArgumentParser()
     setup.add_arguments(parser)
     words = os.environ.get("VNTB_LAB_OPTIONS", "")
     return setup.ensure(parser.parse_args(shlex.split(words)))
+
+
+def pytest_generate_tests(metafunc):
+    """
+    A test that takes `kernel_case` is made for every case of the selftest
+    that its module names as KERNEL_SELFTEST, in the kernel tree in use.
+    """
+    if "kernel_case" not in metafunc.fixturenames:
+        return
+    try:
+        cases = selftests.cases(ensured().kernel_src,
+                                metafunc.module.KERNEL_SELFTEST)
+    except selftests.NoSelftests as e:
+        cases = [pytest.param(None, id="all",
+                              marks=pytest.mark.skip(reason=str(e)))]
+    metafunc.parametrize("kernel_case", cases,
+                         ids=lambda case: case and case.name)
+
+
+@pytest.fixture(scope="session")
+def built():
+    """What setup made, for the options that `./lab test` was given."""
+    return ensured()
 
 
 @pytest.fixture(scope="session")
@@ -49,13 +73,15 @@ def both(built, two_vm):
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_pair(built, two_vm):
-    """Context managers of pairs that differ: make_pair(msi_parent=False)."""
-    def make(**changes):
+    """
+    Context managers of pairs that differ: make_pair(msi_parent=False). The
+    first argument is another topology than two-vm.
+    """
+    def make(tp=two_vm, **changes):
         ep = {k: v for k, v in changes.items() if k == "msi_parent"}
-        tp = dataclasses.replace(two_vm,
-                                 ep=dataclasses.replace(two_vm.ep, **ep))
+        tp = dataclasses.replace(tp, ep=dataclasses.replace(tp.ep, **ep))
         return pair.running(tp, OPTIONS | changes, built)
     return make
 

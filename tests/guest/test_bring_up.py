@@ -3,7 +3,7 @@
 
 import pytest
 
-from lablib import traffic, vntb
+from lablib import endpoint, traffic, vntb
 
 
 def assert_pings(both):
@@ -21,11 +21,11 @@ def test_either_may_start_first(make_pair, first):
         both.vm(first).wait_boot(120)
         if first == "ep":
             # The link trains while nobody is there yet.
-            vntb.configure(both.ep, both.topology)
+            endpoint.configure(both.ep, both.topology)
         both.start((second,))
         both.wait_boot()
         if first == "rc":
-            vntb.configure(both.ep, both.topology)
+            endpoint.configure(both.ep, both.topology)
         vntb.join(both.ep, both.rc, both.topology)
         assert_pings(both)
 

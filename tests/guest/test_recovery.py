@@ -3,7 +3,7 @@
 
 import pytest
 
-from lablib import traffic, vntb
+from lablib import endpoint, traffic, vntb
 
 
 def uptime(vm):
@@ -33,7 +33,7 @@ def bring_back(both, role):
     if role == "ep":
         both.form()
     else:
-        vntb.restart(both.ep, both.topology)
+        endpoint.restart(both.ep, both.topology)
         vntb.join(both.ep, both.rc, both.topology)
 
 
