@@ -47,16 +47,19 @@ static Remote *start_submaps(void)
     return r;
 }
 
-/* Two whole BARs */
+/* Two whole BARs; the registers are somewhere in what one of them shows. */
 static Remote *start_bars(void)
 {
     Remote *r = start_submaps();
+    DWEp *ep = r->l->c->ep;
+    uint64_t offset = ep->dma % CABLE_BAR_SIZE;
 
-    dw_ep_disable_atu(r->l->c->ep, DW_EP_INBOUND, 0);
-    dw_ep_disable_atu(r->l->c->ep, DW_EP_INBOUND, 1);
-    dw_ep_inbound_bar_match(r->l->c->ep, 2, 0, 0, EDMA_LISTS);
-    dw_ep_inbound_bar_match(r->l->c->ep, 3, 0, 2, r->l->soc.regs);
+    dw_ep_disable_atu(ep, DW_EP_INBOUND, 0);
+    dw_ep_disable_atu(ep, DW_EP_INBOUND, 1);
+    dw_ep_inbound_bar_match(ep, 2, 0, 0, EDMA_LISTS);
+    dw_ep_inbound_bar_match(ep, 3, 0, 2, ep->dma - offset);
     r->lists = cable_bar(0, 0);
+    r->edma.regs = cable_bar(0, 2) + offset;
     return r;
 }
 

@@ -20,62 +20,151 @@
 #define NUM_RINGS 4
 #define RING_ELEMENTS 2
 #define ELEMENT (96 * KiB + 40)
-/* What a ring fills, in one arena, and where it comes from in the other */
+/* What a ring fills, and where it comes from on the other side */
 #define RING_SIZE (RING_ELEMENTS * ELEMENT)
-#define RING_AT(i) (EDMA_ARENA + (i) * 256 * KiB)
+#define RING_OFFSET(i) ((i) * 256 * KiB)
 /* Each thing is done so often. */
 #define ROUNDS 8
 
 #define CANARY 0xca
+
+/*
+ * Memory of the host that the endpoint cannot map: an ordinary file behind
+ * the BAR of an ivshmem device.
+ */
+#define SHM_DEVFN (2 << 3)
+#define SHM_ADDR (CABLE_MMIO64 + 128 * MiB)
+#define SHM_SIZE (NUM_RINGS * 256 * KiB)
+
+typedef struct Rings {
+    EdmaLab *l;
+    bool mapped;                /* the host's memory, or reached by messages */
+    uint64_t host;              /* its address */
+    uint8_t *memory[EDMA_NUM_SIDES];
+    QEdmaChan ch[NUM_RINGS];
+} Rings;
+
+static void map_shm(Rings *r, const char *path)
+{
+    QTestState *rc = r->l->c->rc;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    void *memory;
+
+    g_assert_cmpint(fd, >=, 0);
+    memory = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    g_assert_true(memory != MAP_FAILED);
+    close(fd);
+    unlink(path);
+    memcpy(memory, r->l->model[EDMA_HOST], SHM_SIZE);
+    r->memory[EDMA_HOST] = memory;
+    r->host = SHM_ADDR;
+    qtest_writel(rc, cable_ecam(0, SHM_DEVFN, PCI_BASE_ADDRESS_2),
+                 (uint32_t)SHM_ADDR);
+    qtest_writel(rc, cable_ecam(0, SHM_DEVFN, PCI_BASE_ADDRESS_3),
+                 SHM_ADDR >> 32);
+    qtest_writew(rc, cable_ecam(0, SHM_DEVFN, PCI_COMMAND),
+                 PCI_COMMAND_MEMORY);
+}
+
+/* @mapped points at a bool. */
+static Rings *start(const void *mapped)
+{
+    Rings *r = g_new0(Rings, 1);
+    PCIeCable *c = cable_new();
+    g_autofree char *path = g_build_filename(c->dir, "shm", NULL);
+    g_autofree char *args =
+        g_strdup_printf("-object memory-backend-file,id=shm,size=%u,share=on,"
+                        "mem-path=%s -device ivshmem-plain,memdev=shm,"
+                        "bus=pcie.0,addr=%u", (unsigned)SHM_SIZE, path,
+                        SHM_DEVFN >> 3);
+
+    cable_start_ep(c, "", "");
+    cable_soc_setup(c, 0);
+    dw_ep_start_link(c->ep);
+    cable_start_rc(c, "", args);
+    cable_wait_link(c, true);
+    cable_port_setup(c);
+    cable_host_setup(c, 0);
+
+    r->l = edma_lab_new(c);
+    r->mapped = *(const bool *)mapped;
+    r->host = EDMA_ARENA;
+    for (unsigned side = 0; side < EDMA_NUM_SIDES; side++) {
+        r->memory[side] = edma_lab_ram(r->l, side, EDMA_ARENA);
+    }
+    if (r->mapped) {
+        unlink(path);
+    } else {
+        map_shm(r, path);
+    }
+    return r;
+}
+
+static void stop(Rings *r)
+{
+    if (!r->mapped) {
+        munmap(r->memory[EDMA_HOST], SHM_SIZE);
+    }
+    edma_lab_free(r->l);
+    g_free(r);
+}
 
 static EdmaSide destination(QEdmaChan *ch)
 {
     return ch->dir == QEDMA_WRITE ? EDMA_HOST : EDMA_SOC;
 }
 
-static void start_ring(EdmaLab *l, QEdmaChan *ch, unsigned i)
+static void start_ring(Rings *r, unsigned i)
 {
+    QEdmaChan *ch = &r->ch[i];
     QEdmaList list;
 
-    *ch = edma_lab_chan(l, i % QEDMA_NUM_DIRS, i / QEDMA_NUM_DIRS);
-    edma_lab_list(l, ch, &list);
+    *ch = edma_lab_chan(r->l, i % QEDMA_NUM_DIRS, i / QEDMA_NUM_DIRS);
+    edma_lab_list(r->l, ch, &list);
     for (unsigned n = 0; n < RING_ELEMENTS; n++) {
-        uint64_t at = RING_AT(i) + n * ELEMENT;
+        uint64_t at = RING_OFFSET(i) + n * ELEMENT;
 
-        edma_lab_element(&list, ch->dir, at, at, ELEMENT,
-                         n == 0 ? QEDMA_LOCAL_INT : 0);
+        edma_lab_element(&list, ch->dir, EDMA_ARENA + at, r->host + at,
+                         ELEMENT, n == 0 ? QEDMA_LOCAL_INT : 0);
     }
     qedma_list_jump(&list, list.addr);
     qedma_start_list(ch, list.addr);
 }
 
 /* All rings run and have been round. */
-static void start_rings(EdmaLab *l, QEdmaChan ch[NUM_RINGS])
+static void start_rings(Rings *r)
 {
     for (unsigned i = 0; i < NUM_RINGS; i++) {
-        start_ring(l, &ch[i], i);
+        start_ring(r, i);
     }
     for (unsigned i = 0; i < NUM_RINGS; i++) {
         for (unsigned rounds = 0; rounds < 2; rounds++) {
-            qedma_wait_done(&ch[i]);
-            qedma_clear_done(&ch[i]);
+            qedma_wait_done(&r->ch[i]);
+            qedma_clear_done(&r->ch[i]);
         }
-        g_assert_cmpint(qedma_status(&ch[i]), ==, QEDMA_RUNNING);
+        g_assert_cmpint(qedma_status(&r->ch[i]), ==, QEDMA_RUNNING);
     }
 }
 
-static void put_canaries(EdmaLab *l, QEdmaChan ch[NUM_RINGS])
+/* Both sides are meant, or only the memory of the host. */
+static bool concerns(QEdmaChan *ch, bool host_only)
+{
+    return !host_only || destination(ch) == EDMA_HOST;
+}
+
+static void put_canaries(Rings *r, bool host_only)
 {
     for (unsigned i = 0; i < NUM_RINGS; i++) {
-        memset(edma_lab_ram(l, destination(&ch[i]), RING_AT(i)), CANARY,
-               RING_SIZE);
+        if (concerns(&r->ch[i], host_only)) {
+            memset(r->memory[destination(&r->ch[i])] + RING_OFFSET(i), CANARY,
+                   RING_SIZE);
+        }
     }
 }
 
 /* The first byte that is no canary, or the size */
-static size_t canaries(EdmaLab *l, EdmaSide side, uint64_t addr)
+static size_t canaries(const uint8_t *p)
 {
-    const uint8_t *p = edma_lab_ram(l, side, addr);
     size_t n = 0;
 
     while (n < RING_SIZE && p[n] == CANARY) {
@@ -84,110 +173,167 @@ static size_t canaries(EdmaLab *l, EdmaSide side, uint64_t addr)
     return n;
 }
 
-static void check_canaries(EdmaLab *l, QEdmaChan ch[NUM_RINGS])
+static void check_canaries(Rings *r, bool host_only)
 {
     for (unsigned i = 0; i < NUM_RINGS; i++) {
-        g_assert_cmpuint(canaries(l, destination(&ch[i]), RING_AT(i)), ==,
-                         RING_SIZE);
+        if (concerns(&r->ch[i], host_only)) {
+            g_assert_cmpuint(canaries(r->memory[destination(&r->ch[i])] +
+                                      RING_OFFSET(i)), ==, RING_SIZE);
+        }
     }
 }
 
 /* Give whoever would still move something the occasion. */
-static void look_around(EdmaLab *l)
+static void look_around(Rings *r)
 {
     for (unsigned i = 0; i < 200; i++) {
-        qedma_readl(&l->soc, DW_EDMA_CTRL);
+        qedma_readl(&r->l->soc, DW_EDMA_CTRL);
     }
 }
 
 /* @status is what becomes of the channels, with @aborted their interrupt. */
-static void check_stopped(EdmaLab *l, QEdmaChan ch[NUM_RINGS],
-                          QEdmaStatus status, bool aborted)
+static void check_status(Rings *r, QEdmaStatus status, bool aborted)
 {
     for (unsigned i = 0; i < NUM_RINGS; i++) {
-        qedma_wait_status(&ch[i], status);
-        g_assert_true(qedma_aborted(&ch[i]) == aborted);
+        qedma_wait_status(&r->ch[i], status);
+        g_assert_true(qedma_aborted(&r->ch[i]) == aborted);
     }
-    look_around(l);
-    check_canaries(l, ch);
-    for (unsigned i = 0; i < NUM_RINGS; i++) {
-        g_assert_cmpint(qedma_status(&ch[i]), ==, status);
-        qedma_clear_abort(&ch[i]);
-        qedma_clear_done(&ch[i]);
-    }
-    edma_lab_refill(l, 1);
 }
 
-static void host_returns(EdmaLab *l)
+/* Ready for the next round */
+static void clear(Rings *r)
 {
-    cable_wait_link(l->c, true);
-    cable_port_setup(l->c);
-    cable_host_setup(l->c, 0);
+    for (unsigned i = 0; i < NUM_RINGS; i++) {
+        qedma_clear_abort(&r->ch[i]);
+        qedma_clear_done(&r->ch[i]);
+    }
+    edma_lab_refill(r->l, 1);
+    if (!r->mapped) {
+        memcpy(r->memory[EDMA_HOST], r->l->model[EDMA_HOST], SHM_SIZE);
+    }
+}
+
+/*
+ * The host has taken its memory away and knows it.  Completions of reads by
+ * message may be on their way to the SoC's memory; the host's is at peace.
+ */
+static void check_taken(Rings *r)
+{
+    put_canaries(r, !r->mapped);
+    check_status(r, QEDMA_HALTED, true);
+    look_around(r);
+    check_canaries(r, !r->mapped);
+    check_status(r, QEDMA_HALTED, true);
+    clear(r);
+}
+
+/*
+ * The SoC has stopped the engine.  What was posted by message is through when
+ * a read of the host, which it may not pass, has completed.
+ */
+static void check_stopped(Rings *r, QEdmaStatus status, bool aborted)
+{
+    if (!r->mapped && dw_ep_link_up(r->l->c->ep)) {
+        cable_cfg_readw(r->l->c, 0, PCI_VENDOR_ID);
+    }
+    put_canaries(r, false);
+    check_status(r, status, aborted);
+    look_around(r);
+    check_canaries(r, false);
+    check_status(r, status, aborted);
+    clear(r);
+}
+
+static void host_returns(Rings *r)
+{
+    cable_wait_link(r->l->c, true);
+    cable_port_setup(r->l->c);
+    cable_host_setup(r->l->c, 0);
 }
 
 /* The host's deeds */
 
-static void test_bus_master(void)
+static void test_bus_master(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
-        cable_cfg_writew(l->c, 0, PCI_COMMAND, PCI_COMMAND_MEMORY);
-        put_canaries(l, ch);
-        check_stopped(l, ch, QEDMA_HALTED, true);
-        cable_cfg_writew(l->c, 0, PCI_COMMAND,
+        start_rings(r);
+        cable_cfg_writew(r->l->c, 0, PCI_COMMAND, PCI_COMMAND_MEMORY);
+        check_taken(r);
+        cable_cfg_writew(r->l->c, 0, PCI_COMMAND,
                          PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
     }
-    edma_lab_free(l);
+    stop(r);
 }
 
-static void test_flr(void)
+static void test_flr(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
-        cable_cfg_writew(l->c, 0, DW_PCIE_CAP_EXP + PCI_EXP_DEVCTL,
+        start_rings(r);
+        cable_cfg_writew(r->l->c, 0, DW_PCIE_CAP_EXP + PCI_EXP_DEVCTL,
                          PCI_EXP_DEVCTL_BCR_FLR);
-        put_canaries(l, ch);
-        check_stopped(l, ch, QEDMA_HALTED, true);
-        cable_host_setup(l->c, 0);
+        check_taken(r);
+        cable_host_setup(r->l->c, 0);
     }
-    edma_lab_free(l);
+    stop(r);
 }
 
-static void test_hot_reset(void)
+static void test_hot_reset(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
-        cable_hot_reset(l->c);
+        start_rings(r);
+        cable_hot_reset(r->l->c);
         /* The reset is through when config space answers behind it. */
-        g_assert_cmphex(cable_cfg_readw(l->c, 0, PCI_COMMAND), ==, 0);
-        put_canaries(l, ch);
-        check_stopped(l, ch, QEDMA_HALTED, true);
-        cable_host_setup(l->c, 0);
+        g_assert_cmphex(cable_cfg_readw(r->l->c, 0, PCI_COMMAND), ==, 0);
+        check_taken(r);
+        cable_host_setup(r->l->c, 0);
     }
-    edma_lab_free(l);
+    stop(r);
+}
+
+/* The host's machine is reset, as by a reboot. */
+static void test_host_reset(const void *mapped)
+{
+    Rings *r = start(mapped);
+
+    start_rings(r);
+    qtest_system_reset(r->l->c->rc);
+    cable_wait_link(r->l->c, true);
+    check_taken(r);
+    stop(r);
 }
 
 /* SIGKILL; the mappings of its RAM that the test has outlive it. */
-static void test_host_dies(void)
+static void test_host_dies(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
-    start_rings(l, ch);
-    cable_kill_rc(l->c);
-    cable_wait(!dw_ep_link_up(l->c->ep));
-    put_canaries(l, ch);
-    check_stopped(l, ch, QEDMA_HALTED, true);
-    edma_lab_free(l);
+    start_rings(r);
+    cable_kill_rc(r->l->c);
+    cable_wait(!dw_ep_link_up(r->l->c->ep));
+    check_taken(r);
+    stop(r);
+}
+
+/* Either machine quits while all channels run. */
+static void test_quit(const void *mapped)
+{
+    Rings *r = start(mapped);
+
+    start_rings(r);
+    cable_quit_ep(r->l->c);
+    stop(r);
+
+    r = start(mapped);
+    start_rings(r);
+    cable_quit_rc(r->l->c);
+    check_status(r, QEDMA_HALTED, true);
+    stop(r);
 }
 
 /*
@@ -288,7 +434,7 @@ static void peer_start_ring(Peer *f, QEdmaDir dir)
     qedma_list_init(&list, QEDMA_MAP_UNROLL,
                     f->soc_ram + (lists - CABLE_RAM_BASE), lists);
     for (unsigned n = 0; n < RING_ELEMENTS; n++) {
-        edma_lab_element(&list, dir, RING_AT(dir) + n * ELEMENT,
+        edma_lab_element(&list, dir, EDMA_ARENA + RING_OFFSET(dir) + n * ELEMENT,
                          host + n * ELEMENT, ELEMENT, QEDMA_LOCAL_INT);
     }
     qedma_list_jump(&list, lists);
@@ -298,13 +444,15 @@ static void peer_start_ring(Peer *f, QEdmaDir dir)
 static void peer_put_canaries(Peer *f)
 {
     memset(f->memory, CANARY, PEER_SIZE / 2);
-    memset(f->soc_ram + (RING_AT(QEDMA_READ) - CABLE_RAM_BASE), CANARY,
+    memset(f->soc_ram + (EDMA_ARENA + RING_OFFSET(QEDMA_READ) -
+                                  CABLE_RAM_BASE), CANARY,
            RING_SIZE);
 }
 
 static void peer_check_canaries(Peer *f)
 {
-    const uint8_t *soc = f->soc_ram + (RING_AT(QEDMA_READ) - CABLE_RAM_BASE);
+    const uint8_t *soc = f->soc_ram + (EDMA_ARENA + RING_OFFSET(QEDMA_READ) -
+                                  CABLE_RAM_BASE);
 
     for (size_t n = 0; n < RING_SIZE; n++) {
         g_assert_cmphex(f->memory[n], ==, CANARY);
@@ -343,167 +491,181 @@ static void test_unmap(void)
 
 /* The SoC's deeds */
 
-static void test_link_down(void)
+static void test_link_down(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
-        dw_ep_stop_link(l->c->ep);
-        put_canaries(l, ch);
-        check_stopped(l, ch, QEDMA_HALTED, true);
-        cable_wait_link(l->c, false);
-        dw_ep_start_link(l->c->ep);
-        host_returns(l);
+        start_rings(r);
+        dw_ep_stop_link(r->l->c->ep);
+        if (!r->mapped) {
+            /* Messages that were sent before arrive before the news. */
+            cable_wait_link(r->l->c, false);
+        }
+        check_stopped(r, QEDMA_HALTED, true);
+        cable_wait_link(r->l->c, false);
+        dw_ep_start_link(r->l->c->ep);
+        host_returns(r);
     }
-    edma_lab_free(l);
+    stop(r);
 }
 
-static void test_doorbell_stop(void)
+static void test_doorbell_stop(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
+        start_rings(r);
         for (unsigned i = 0; i < NUM_RINGS; i++) {
-            qedma_stop(&ch[i]);
+            qedma_stop(&r->ch[i]);
         }
-        for (unsigned i = 0; i < NUM_RINGS; i++) {
-            qedma_wait_status(&ch[i], QEDMA_STOPPED);
-        }
-        put_canaries(l, ch);
-        check_stopped(l, ch, QEDMA_STOPPED, true);
+        check_status(r, QEDMA_STOPPED, true);
+        check_stopped(r, QEDMA_STOPPED, true);
     }
-    edma_lab_free(l);
+    stop(r);
 }
 
-static void test_engine_off(void)
+static void test_engine_off(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
+        start_rings(r);
         for (unsigned dir = 0; dir < QEDMA_NUM_DIRS; dir++) {
             /* The first two rings are the directions' channel 0. */
-            qedma_off(&ch[dir]);
+            qedma_off(&r->ch[dir]);
         }
-        put_canaries(l, ch);
-        check_stopped(l, ch, QEDMA_STOPPED, false);
+        check_stopped(r, QEDMA_STOPPED, false);
     }
-    edma_lab_free(l);
+    stop(r);
 }
 
 /* One direction is switched off, the other goes on. */
-static void test_engine_off_one(void)
+static void test_engine_off_one(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
+    Rings *r = start(mapped);
 
     for (unsigned off = 0; off < QEDMA_NUM_DIRS; off++) {
-        QEdmaChan ch[NUM_RINGS];
-
-        start_rings(l, ch);
-        qedma_off(&ch[off]);
+        start_rings(r);
+        qedma_off(&r->ch[off]);
         for (unsigned i = 0; i < NUM_RINGS; i++) {
-            QEdmaStatus status = ch[i].dir == off ? QEDMA_STOPPED :
-                                 QEDMA_RUNNING;
+            QEdmaChan *ch = &r->ch[i];
 
-            g_assert_cmpint(qedma_status(&ch[i]), ==, status);
-            if (status == QEDMA_RUNNING) {
-                qedma_clear_done(&ch[i]);
-                qedma_wait_done(&ch[i]);
-                qedma_stop(&ch[i]);
-                qedma_wait_status(&ch[i], QEDMA_STOPPED);
-                qedma_clear_abort(&ch[i]);
+            if (ch->dir == off) {
+                g_assert_cmpint(qedma_status(ch), ==, QEDMA_STOPPED);
+                continue;
             }
-            qedma_clear_done(&ch[i]);
+            qedma_clear_done(ch);
+            qedma_wait_done(ch);
+            g_assert_cmpint(qedma_status(ch), ==, QEDMA_RUNNING);
+            qedma_stop(ch);
+            qedma_wait_status(ch, QEDMA_STOPPED);
         }
+        clear(r);
     }
-    edma_lab_free(l);
+    stop(r);
 }
 
-static void test_controller_reset(void)
+static void test_controller_reset(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
-        dw_ep_set_reset(l->c->ep, true);
-        put_canaries(l, ch);
-        dw_ep_set_reset(l->c->ep, false);
-        check_stopped(l, ch, QEDMA_RESET, false);
+        start_rings(r);
+        dw_ep_set_reset(r->l->c->ep, true);
+        if (!r->mapped) {
+            cable_wait(!cable_rc_link_up(r->l->c));
+        }
+        put_canaries(r, false);
+        dw_ep_set_reset(r->l->c->ep, false);
+        check_canaries(r, false);
+        check_stopped(r, QEDMA_RESET, false);
 
-        cable_wait_link(l->c, false);
-        cable_soc_setup(l->c, 0);
-        dw_ep_start_link(l->c->ep);
-        host_returns(l);
+        cable_wait_link(r->l->c, false);
+        cable_soc_setup(r->l->c, 0);
+        dw_ep_start_link(r->l->c->ep);
+        host_returns(r);
     }
-    edma_lab_free(l);
+    stop(r);
 }
 
-static void test_system_reset(void)
+static void test_system_reset(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
-    start_rings(l, ch);
-    qtest_system_reset(l->c->soc);
-    put_canaries(l, ch);
-    check_stopped(l, ch, QEDMA_RESET, false);
-    edma_lab_free(l);
+    start_rings(r);
+    qtest_system_reset(r->l->c->soc);
+    cable_wait(!cable_rc_link_up(r->l->c));
+    check_stopped(r, QEDMA_RESET, false);
+    stop(r);
 }
 
 /* A paused machine moves nothing, and goes on where it was. */
-static void test_vm_stop(void)
+static void test_vm_stop(const void *mapped)
 {
-    EdmaLab *l = edma_lab_start("", "");
-    QEdmaChan ch[NUM_RINGS];
+    Rings *r = start(mapped);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        start_rings(l, ch);
-        qtest_qmp_assert_success(l->c->soc, "{ 'execute': 'stop' }");
-        put_canaries(l, ch);
-        look_around(l);
-        check_canaries(l, ch);
-        for (unsigned i = 0; i < NUM_RINGS; i++) {
-            g_assert_cmpint(qedma_status(&ch[i]), ==, QEDMA_RUNNING);
+        start_rings(r);
+        qtest_qmp_assert_success(r->l->c->soc, "{ 'execute': 'stop' }");
+        if (!r->mapped) {
+            cable_cfg_readw(r->l->c, 0, PCI_VENDOR_ID);
         }
-        qtest_qmp_assert_success(l->c->soc, "{ 'execute': 'cont' }");
+        put_canaries(r, false);
+        look_around(r);
+        check_canaries(r, false);
+        check_status(r, QEDMA_RUNNING, false);
+        qtest_qmp_assert_success(r->l->c->soc, "{ 'execute': 'cont' }");
         for (unsigned i = 0; i < NUM_RINGS; i++) {
-            EdmaSide side = destination(&ch[i]);
+            const uint8_t *soc = r->memory[EDMA_SOC] + RING_OFFSET(i);
+            const uint8_t *host = r->memory[EDMA_HOST] + RING_OFFSET(i);
 
-            cable_wait(memcmp(edma_lab_ram(l, side, RING_AT(i)),
-                              edma_lab_ram(l, !side, RING_AT(i)),
-                              RING_SIZE) == 0);
-            qedma_stop(&ch[i]);
-            qedma_wait_status(&ch[i], QEDMA_STOPPED);
-            qedma_clear_abort(&ch[i]);
-            qedma_clear_done(&ch[i]);
+            cable_wait(memcmp(soc, host, RING_SIZE) == 0);
+            qedma_stop(&r->ch[i]);
         }
+        check_stopped(r, QEDMA_STOPPED, true);
     }
-    edma_lab_free(l);
+    stop(r);
 }
+
+typedef struct RingTest {
+    const char *name;
+    void (*run)(const void *mapped);
+} RingTest;
+
+static const RingTest ring_tests[] = {
+    { "host/bus-master", test_bus_master },
+    { "host/flr", test_flr },
+    { "host/hot-reset", test_hot_reset },
+    { "host/reset", test_host_reset },
+    { "host/dies", test_host_dies },
+    { "quit", test_quit },
+    { "soc/link-down", test_link_down },
+    { "soc/doorbell", test_doorbell_stop },
+    { "soc/engine-off", test_engine_off },
+    { "soc/engine-off-one", test_engine_off_one },
+    { "soc/controller-reset", test_controller_reset },
+    { "soc/system-reset", test_system_reset },
+    { "soc/vm-stop", test_vm_stop },
+};
 
 int main(int argc, char **argv)
 {
+    static const bool kinds[] = { true, false };
+
     g_test_init(&argc, &argv, NULL);
 
-    qtest_add_func("/dw-edma-stop/host/bus-master", test_bus_master);
-    qtest_add_func("/dw-edma-stop/host/unmap", test_unmap);
-    qtest_add_func("/dw-edma-stop/host/flr", test_flr);
-    qtest_add_func("/dw-edma-stop/host/hot-reset", test_hot_reset);
-    qtest_add_func("/dw-edma-stop/host/dies", test_host_dies);
-    qtest_add_func("/dw-edma-stop/soc/link-down", test_link_down);
-    qtest_add_func("/dw-edma-stop/soc/doorbell", test_doorbell_stop);
-    qtest_add_func("/dw-edma-stop/soc/engine-off", test_engine_off);
-    qtest_add_func("/dw-edma-stop/soc/engine-off-one", test_engine_off_one);
-    qtest_add_func("/dw-edma-stop/soc/controller-reset",
-                   test_controller_reset);
-    qtest_add_func("/dw-edma-stop/soc/system-reset", test_system_reset);
-    qtest_add_func("/dw-edma-stop/soc/vm-stop", test_vm_stop);
+    for (unsigned k = 0; k < ARRAY_SIZE(kinds); k++) {
+        for (unsigned i = 0; i < ARRAY_SIZE(ring_tests); i++) {
+            g_autofree char *path =
+                g_strdup_printf("/dw-edma-stop/%s/%s",
+                                kinds[k] ? "mapped" : "messages",
+                                ring_tests[i].name);
+
+            qtest_add_data_func(path, &kinds[k], ring_tests[i].run);
+        }
+    }
+    qtest_add_func("/dw-edma-stop/unmap", test_unmap);
 
     return g_test_run();
 }
