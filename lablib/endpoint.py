@@ -8,6 +8,18 @@ from lablib.vm import Vm
 _CONFIGFS = "/sys/kernel/config/pci_ep"
 _FUNCTION = "lab"
 
+# start_controller NAME 1, or 0 to stop it.
+_START = r"""
+start_controller() {
+	put /sys/kernel/config/pci_ep/controllers/$1/start $2
+	# The generic DesignWare driver leaves the LTSSM to somebody else.
+	for app in /proc/device-tree/pcie-ep-app@*; do
+		[ ! -e "$app" ] || busybox devmem 0x${app##*@} 32 $2 ||
+			fail "cannot write the LTSSM register"
+	done
+}
+"""
+
 
 def controller(ep: Vm, timeout: float = 10) -> str:
     """The name of the endpoint controller, "<address>.pcie-ep"."""
@@ -47,7 +59,7 @@ def start(ep: Vm, name: str, topology: Topology, timeout: float = 30) -> None:
     """Bind the function to controller @name, load the EP's drivers, start."""
     function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
     modules = " ".join(topology.ep.modules)
-    guest_script.run(ep, f"""
+    guest_script.run(ep, _START + f"""
 ln -s {_CONFIGFS}/controllers/{name} {function}/primary/ 2>/tmp/lab.err || {{
 	IFS= read -r why </tmp/lab.err
 	fail "binding the function to {name}: ${{why##*: }}"
@@ -55,7 +67,7 @@ ln -s {_CONFIGFS}/controllers/{name} {function}/primary/ 2>/tmp/lab.err || {{
 for module in {modules}; do
 	modprobe $module || fail "cannot load $module"
 done
-put {_CONFIGFS}/controllers/{name}/start 1
+start_controller {name} 1
 """, "endpoint configuration", timeout)
 
 
@@ -64,8 +76,8 @@ def stop(ep: Vm, topology: Topology, timeout: float = 60) -> None:
     name = controller(ep)
     function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
     modules = " ".join(reversed(topology.ep.modules))
-    guest_script.run(ep, f"""
-put {_CONFIGFS}/controllers/{name}/start 0
+    guest_script.run(ep, _START + f"""
+start_controller {name} 0
 for module in {modules}; do
 	modprobe -r $module || fail "cannot unload $module"
 done

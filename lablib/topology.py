@@ -16,6 +16,8 @@ DEFAULT = "two-vm"
 ROLES = ("ep", "rc")
 # The function drivers that make an NTB, with a network device on each side.
 _NTB_DRIVERS = ("pci_epf_vntb",)
+# Endpoint controllers by their name in [ep], and QEMU's name of each.
+CONTROLLERS = {"rcar-gen4": "rcar-gen4-pcie-ep", "dw-plat": "dw-plat-pcie-ep"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Vm:
     """
     One machine.  @memory is in MiB, @address an address with its prefix, None
     where there is no NTB.
+
+    @controller is a key of CONTROLLERS for the EP and empty for the RC.
     """
     role: str
     cpus: int
@@ -31,6 +35,7 @@ class Vm:
     address: Optional[ipaddress.IPv4Interface]
     modules: tuple[str, ...]
     msi_parent: bool
+    controller: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,9 +136,15 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
     vm = Vm(role=role, cpus=table.take("cpus", int),
             memory=_mebibytes(table, "memory"), cpu=table.take("cpu", str),
             address=_address(table) if has_ntb else None, modules=modules,
-            msi_parent=table.take("msi-parent", bool, True))
+            msi_parent=table.take("msi-parent", bool, True),
+            controller=table.take("controller", str, "rcar-gen4")
+            if role == "ep" else "")
     if not 1 <= vm.cpus <= 16:
         raise table.error("'cpus' should be 1 to 16")
+    if role == "ep" and vm.controller not in CONTROLLERS:
+        raise table.error(f"'controller' should be one of "
+                          f"{', '.join(CONTROLLERS)}, not "
+                          f"\"{vm.controller}\"")
     table.done()
     return vm
 

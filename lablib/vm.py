@@ -14,7 +14,7 @@ from typing import Any, Optional
 from lablib import paths, state
 from lablib.agent import PORTS, Agent, AgentError, AgentLost
 from lablib.qmp import Qmp, QmpError
-from lablib.topology import Topology
+from lablib.topology import CONTROLLERS, Topology
 from lablib.ui import LabError
 
 # Linux lets a root port whose slot is empty sleep, with its hotplug interrupt
@@ -38,7 +38,8 @@ def _cable_arguments(topology: Topology, role: str, st: state.State
     timeout = topology.completion_timeout
     if role == "ep":
         msi = st.options["msi_parent"]
-        return ["-device", f"rcar-gen4-pcie-ep,id=ep0,socket={cable},"
+        device = CONTROLLERS[topology.ep.controller]
+        return ["-device", f"{device},id=ep0,socket={cable},"
                            f"completion-timeout={timeout},"
                            f"msi-parent={'on' if msi else 'off'}"]
     return ["-device", "pcie-root-port,id=rp0,chassis=1,slot=1,"

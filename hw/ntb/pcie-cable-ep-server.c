@@ -241,9 +241,44 @@ static unsigned config_piece(uint64_t addr, uint32_t count)
     return !(addr & 1) && count >= 2 ? 2 : 1;
 }
 
+static uint8_t config_byte(EPFunction *f, uint32_t addr)
+{
+    return f->cable->ops->config_read(f->cable->opaque, f->fn, addr, 1);
+}
+
+/*
+ * Take the MSI-X capability out of the list in @count bytes read at @addr.
+ * A plain client keeps the MSI-X table to itself, as VFIO does, so the SoC's
+ * software would never find an address in the table that it has in memory.
+ */
+static void hide_msix(EPFunction *f, uint64_t addr, uint8_t *data,
+                      uint32_t count)
+{
+    uint32_t link = PCI_CAPABILITY_LIST;
+
+    for (int i = 0; i < PCI_CONFIG_SPACE_SIZE / 4; i++) {
+        uint8_t pos = config_byte(f, link) & ~3;
+
+        if (pos < PCI_CONFIG_HEADER_SIZE) {
+            return;
+        }
+        if (config_byte(f, pos + PCI_CAP_LIST_ID) == PCI_CAP_ID_MSIX) {
+            if (link >= addr && link - addr < count) {
+                data[link - addr] = config_byte(f, pos + PCI_CAP_LIST_NEXT);
+            }
+            return;
+        }
+        link = pos + PCI_CAP_LIST_NEXT;
+    }
+}
+
 static void config_read(PCIeCableEP *cable, EPFunction *f, uint64_t addr,
                         uint8_t *data, uint32_t count)
 {
+    uint64_t start = addr;
+    uint8_t *bytes = data;
+    uint32_t size = count;
+
     BQL_LOCK_GUARD();
     if (!cable->link_up) {
         memset(data, 0xff, count);
@@ -257,6 +292,9 @@ static void config_read(PCIeCableEP *cable, EPFunction *f, uint64_t addr,
         addr += n;
         data += n;
         count -= n;
+    }
+    if (!cable->peer.link_state) {
+        hide_msix(f, start, bytes, size);
     }
 }
 

@@ -155,7 +155,9 @@ static void cable_link_change(void *opaque, bool up)
         all_hot_reset(ep);
     }
     dw_pcie_config_update_link(ep);
-    ep->link_change(ep->dev, up);
+    if (ep->link_change) {
+        ep->link_change(ep->dev, up);
+    }
 }
 
 static void cable_hot_reset(void *opaque)

@@ -141,7 +141,7 @@ struct DWPCIeEP {
     unsigned num_outbound;
     unsigned num_inbound;
     unsigned num_dma[DW_EDMA_NUM_DIRS]; /* channels; none: no DMA engine */
-    /* The link went up or down; set by the glue before realize */
+    /* The link went up or down; set by the glue before realize, or NULL */
     void (*link_change)(DeviceState *dev, bool up);
     /*
      * Interrupts of the DMA engine, bit n of levels[dir] for channel n of

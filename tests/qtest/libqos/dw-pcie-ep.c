@@ -1,5 +1,5 @@
 /*
- * libqos driver of the DesignWare PCIe endpoint in R-Car Gen4: plays the SoC
+ * libqos driver of the DesignWare PCIe endpoints: plays the SoC
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -48,25 +48,42 @@ static uint64_t area_address(QTestState *qts, const char *name)
     return addr;
 }
 
+static bool is_type(QTestState *qts, const char *type)
+{
+    QDict *rsp = qom_get(qts, DW_EP_QOM_PATH, "type");
+    bool equal = g_str_equal(qdict_get_str(rsp, "return"), type);
+
+    qobject_unref(rsp);
+    return equal;
+}
+
 DWEp *dw_ep_init(QTestState *qts)
 {
     DWEp *ep = g_new0(DWEp, 1);
 
     ep->qts = qts;
+    ep->plat = is_type(qts, DW_EP_PLAT);
     ep->dbi = area_address(qts, "dbi");
     ep->dbi2 = area_address(qts, "dbi2");
     ep->atu = area_address(qts, "atu");
-    ep->dma = area_address(qts, "dma");
     ep->app = area_address(qts, "app");
-    ep->phy = area_address(qts, "phy");
     ep->addr_space = area_address(qts, "addr-space");
-    ep->reset_ctrl = area_address(qts, "reset");
+    if (ep->plat) {
+        ep->dbi_stride = DW_PLAT_DBI_FUNC_STRIDE;
+        ep->dbi2_stride = DW_PLAT_DBI2_FUNC_STRIDE;
+    } else {
+        ep->dbi_stride = RCAR_GEN4_DBI_FUNC_STRIDE;
+        ep->dbi2_stride = RCAR_GEN4_DBI2_FUNC_STRIDE;
+        ep->dma = area_address(qts, "dma");
+        ep->phy = area_address(qts, "phy");
+        ep->reset_ctrl = area_address(qts, "reset");
+    }
     return ep;
 }
 
 static uint64_t dbi_address(DWEp *ep, unsigned fn, uint32_t reg)
 {
-    return ep->dbi + fn * RCAR_GEN4_DBI_FUNC_STRIDE + reg;
+    return ep->dbi + fn * ep->dbi_stride + reg;
 }
 
 uint32_t dw_ep_dbi_readl(DWEp *ep, unsigned fn, uint32_t reg)
@@ -101,14 +118,12 @@ void dw_ep_dbi_writeb(DWEp *ep, unsigned fn, uint32_t reg, uint8_t val)
 
 void dw_ep_dbi2_writel(DWEp *ep, unsigned fn, uint32_t reg, uint32_t val)
 {
-    qtest_writel(ep->qts, ep->dbi2 + fn * RCAR_GEN4_DBI2_FUNC_STRIDE + reg,
-                 val);
+    qtest_writel(ep->qts, ep->dbi2 + fn * ep->dbi2_stride + reg, val);
 }
 
 uint32_t dw_ep_dbi2_readl(DWEp *ep, unsigned fn, uint32_t reg)
 {
-    return qtest_readl(ep->qts,
-                       ep->dbi2 + fn * RCAR_GEN4_DBI2_FUNC_STRIDE + reg);
+    return qtest_readl(ep->qts, ep->dbi2 + fn * ep->dbi2_stride + reg);
 }
 
 void dw_ep_ro_wr(DWEp *ep, bool enable)
@@ -208,12 +223,19 @@ void dw_ep_set_bar_resizable(DWEp *ep, unsigned fn, unsigned bar,
     dw_ep_ro_wr(ep, false);
 }
 
-void dw_ep_set_bar_fixed(DWEp *ep, unsigned fn, unsigned bar, uint64_t size,
-                         uint32_t flags)
+void dw_ep_set_bar_programmable(DWEp *ep, unsigned fn, unsigned bar,
+                                uint64_t size, uint32_t flags)
 {
     dw_ep_ro_wr(ep, true);
     write_bar(ep, fn, bar, size - 1, flags);
     dw_ep_ro_wr(ep, false);
+}
+
+void dw_ep_set_bar_fixed(DWEp *ep, unsigned fn, unsigned bar, uint64_t size,
+                         uint32_t flags)
+{
+    /* The mask is written although it is wired. */
+    dw_ep_set_bar_programmable(ep, fn, bar, size, flags);
 }
 
 void dw_ep_disable_bar(DWEp *ep, unsigned fn, unsigned bar)
@@ -334,21 +356,76 @@ bool dw_ep_raise_msi(DWEp *ep, unsigned index, unsigned fn,
     return true;
 }
 
-void dw_ep_start_link(DWEp *ep)
+void dw_ep_set_msix(DWEp *ep, unsigned fn, unsigned vectors, unsigned bir,
+                    uint32_t offset)
+{
+    uint32_t reg = DW_PCIE_CAP_MSIX + PCI_MSIX_FLAGS;
+    uint16_t flags = dw_ep_dbi_readw(ep, fn, reg) & ~PCI_MSIX_FLAGS_QSIZE;
+    uint32_t pending = offset + vectors * PCI_MSIX_ENTRY_SIZE;
+
+    dw_ep_ro_wr(ep, true);
+    dw_ep_dbi_writew(ep, fn, reg, flags | (vectors - 1));
+    dw_ep_dbi_writel(ep, fn, DW_PCIE_CAP_MSIX + PCI_MSIX_TABLE, offset | bir);
+    dw_ep_dbi_writel(ep, fn, DW_PCIE_CAP_MSIX + PCI_MSIX_PBA, pending | bir);
+    dw_ep_ro_wr(ep, false);
+}
+
+bool dw_ep_raise_msix(DWEp *ep, unsigned index, unsigned fn,
+                      uint64_t cpu_addr, uint64_t table, unsigned vector)
+{
+    uint64_t entry = table + vector * PCI_MSIX_ENTRY_SIZE;
+    uint64_t page = DW_PLAT_ATU_REGION_SIZE;
+    uint64_t addr = qtest_readq(ep->qts, entry + PCI_MSIX_ENTRY_LOWER_ADDR);
+
+    if (qtest_readl(ep->qts, entry + PCI_MSIX_ENTRY_VECTOR_CTRL) &
+        PCI_MSIX_ENTRY_CTRL_MASKBIT) {
+        return false;
+    }
+    dw_ep_outbound(ep, index, fn, cpu_addr, addr & ~(page - 1), page);
+    qtest_writel(ep->qts, cpu_addr + (addr & (page - 1)),
+                 qtest_readl(ep->qts, entry + PCI_MSIX_ENTRY_DATA));
+    /* A read pushes the message out before the region goes. */
+    qtest_readl(ep->qts, cpu_addr + (addr & (page - 1)));
+    dw_ep_disable_atu(ep, DW_EP_OUTBOUND, index);
+    return true;
+}
+
+static void plat_set_ltssm(DWEp *ep, bool enable)
+{
+    dw_ep_app_writel(ep, DW_PLAT_APP_LTSSM,
+                     enable ? DW_PLAT_APP_LTSSM_ENABLE : 0);
+}
+
+static void rcar_set_ltssm(DWEp *ep, bool enable)
 {
     uint32_t val = dw_ep_app_readl(ep, RCAR_GEN4_PCIERSTCTRL1);
 
-    val |= RCAR_GEN4_RSTCTRL1_LTSSM_ENABLE;
-    val &= ~RCAR_GEN4_RSTCTRL1_HOLD_PHY_RST;
+    if (enable) {
+        val |= RCAR_GEN4_RSTCTRL1_LTSSM_ENABLE;
+        val &= ~RCAR_GEN4_RSTCTRL1_HOLD_PHY_RST;
+    } else {
+        val &= ~RCAR_GEN4_RSTCTRL1_LTSSM_ENABLE;
+    }
     dw_ep_app_writel(ep, RCAR_GEN4_PCIERSTCTRL1, val);
+}
+
+static void set_ltssm(DWEp *ep, bool enable)
+{
+    if (ep->plat) {
+        plat_set_ltssm(ep, enable);
+    } else {
+        rcar_set_ltssm(ep, enable);
+    }
+}
+
+void dw_ep_start_link(DWEp *ep)
+{
+    set_ltssm(ep, true);
 }
 
 void dw_ep_stop_link(DWEp *ep)
 {
-    uint32_t val = dw_ep_app_readl(ep, RCAR_GEN4_PCIERSTCTRL1);
-
-    dw_ep_app_writel(ep, RCAR_GEN4_PCIERSTCTRL1,
-                     val & ~RCAR_GEN4_RSTCTRL1_LTSSM_ENABLE);
+    set_ltssm(ep, false);
 }
 
 bool dw_ep_link_up(DWEp *ep)
@@ -356,6 +433,10 @@ bool dw_ep_link_up(DWEp *ep)
     uint32_t up = RCAR_GEN4_INTSTS0_SMLH_LINK_UP |
                   RCAR_GEN4_INTSTS0_RDLH_LINK_UP;
 
+    if (ep->plat) {
+        return dw_ep_dbi_readl(ep, 0, DW_PCIE_PORT_DEBUG1) &
+               DW_PCIE_DEBUG1_LINK_UP;
+    }
     return (dw_ep_app_readl(ep, RCAR_GEN4_PCIEINTSTS0) & up) == up;
 }
 

@@ -1,10 +1,11 @@
 /*
- * libqos driver of the DesignWare PCIe endpoint in R-Car Gen4: plays the SoC
+ * libqos driver of the DesignWare PCIe endpoints: plays the SoC
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The machine is "virt" with "-device rcar-gen4-pcie-ep,id=ep0[,...]".  The
- * platform bus decides where the register areas are; dw_ep_init() asks QEMU
+ * The machine is "virt" with "-device TYPE,id=ep0[,...]" where TYPE is
+ * "rcar-gen4-pcie-ep" or "dw-plat-pcie-ep".  The platform bus decides where
+ * the register areas are; dw_ep_init() asks QEMU which controller it is and
  * for the address of each area's memory region by its QOM path, so nothing
  * here depends on the order of devices.
  */
@@ -13,7 +14,12 @@
 
 #include "libqtest.h"
 #include "hw/pci-ep/dw-pcie-regs.h"
+#include "hw/pci-ep/dw-plat-pcie-regs.h"
 #include "hw/pci-ep/rcar-gen4-pcie-regs.h"
+
+/* The controllers */
+#define DW_EP_RCAR "rcar-gen4-pcie-ep"
+#define DW_EP_PLAT "dw-plat-pcie-ep"
 
 /* The id= of the device and its QOM path (qom-get of its counters). */
 #define DW_EP_ID "ep0"
@@ -24,14 +30,19 @@
 
 typedef struct DWEp {
     QTestState *qts;
+    bool plat;                  /* dw-plat-pcie-ep */
+    /* Bytes between functions in the register areas */
+    uint32_t dbi_stride;
+    uint32_t dbi2_stride;
     /* CPU addresses of the register areas and of the outbound window */
     uint64_t dbi;
     uint64_t dbi2;
     uint64_t atu;
-    uint64_t dma;
     uint64_t app;
-    uint64_t phy;
     uint64_t addr_space;
+    /* R-Car only */
+    uint64_t dma;
+    uint64_t phy;
     uint64_t reset_ctrl;
 } DWEp;
 
@@ -75,6 +86,8 @@ void dw_ep_write_header(DWEp *ep, unsigned fn, uint16_t vendor,
  */
 void dw_ep_set_bar_resizable(DWEp *ep, unsigned fn, unsigned bar,
                              uint64_t size, uint32_t flags);
+void dw_ep_set_bar_programmable(DWEp *ep, unsigned fn, unsigned bar,
+                                uint64_t size, uint32_t flags);
 void dw_ep_set_bar_fixed(DWEp *ep, unsigned fn, unsigned bar, uint64_t size,
                          uint32_t flags);
 void dw_ep_disable_bar(DWEp *ep, unsigned fn, unsigned bar);
@@ -103,12 +116,28 @@ void dw_ep_set_msi(DWEp *ep, unsigned fn, unsigned vectors);
 bool dw_ep_raise_msi(DWEp *ep, unsigned index, unsigned fn,
                      uint64_t cpu_addr, unsigned vector);
 
+/*
+ * MSI-X: @vectors of them, table and pending bits behind one another from
+ * @offset on in BAR @bir, as the Linux driver lays them out.
+ */
+void dw_ep_set_msix(DWEp *ep, unsigned fn, unsigned vectors, unsigned bir,
+                    uint32_t offset);
+
+/*
+ * Raise MSI-X @vector as the Linux driver does: read the vector from the
+ * table, which is in the SoC's memory at @table, map the address found there
+ * with outbound region @index at @cpu_addr and write the data found there.
+ * Returns false when the host has masked the vector.
+ */
+bool dw_ep_raise_msix(DWEp *ep, unsigned index, unsigned fn,
+                      uint64_t cpu_addr, uint64_t table, unsigned vector);
+
 /* LTSSM on or off; the link is up when a peer is there too. */
 void dw_ep_start_link(DWEp *ep);
 void dw_ep_stop_link(DWEp *ep);
 bool dw_ep_link_up(DWEp *ep);
 
-/* The controller's reset line. */
+/* The controller's reset line; R-Car only. */
 void dw_ep_set_reset(DWEp *ep, bool asserted);
 
 #endif /* TESTS_LIBQOS_DW_PCIE_EP_H */

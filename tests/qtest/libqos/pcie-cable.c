@@ -18,6 +18,7 @@ PCIeCable *cable_new(void)
 {
     PCIeCable *c = g_new0(PCIeCable, 1);
 
+    c->controller = DW_EP_RCAR;
     c->dir = g_dir_make_tmp("pcie-cable-XXXXXX", NULL);
     g_assert_nonnull(c->dir);
     c->socket = g_build_filename(c->dir, "cable", NULL);
@@ -79,7 +80,7 @@ static const char *timeout_property(const char *props)
 void cable_start_ep(PCIeCable *c, const char *props, const char *args)
 {
     g_autofree char *device =
-        g_strdup_printf("-device rcar-gen4-pcie-ep,id=%s,socket=%s%s%s %s",
+        g_strdup_printf("-device %s,id=%s,socket=%s%s%s %s", c->controller,
                         DW_EP_ID, c->socket, props, timeout_property(props),
                         args);
 

@@ -42,6 +42,7 @@
 typedef struct PCIeCable {
     char *dir;
     char *socket;
+    const char *controller;     /* of the EP machine; DW_EP_RCAR unless set */
     char *soc_log;              /* -D of the EP machine, -d guest_errors */
     char *rc_log;
     QTestState *rc;             /* NULL: not running */

@@ -1,0 +1,226 @@
+/*
+ * Generic DesignWare PCIe controller in endpoint mode
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * The least glue around the DesignWare core that a SoC can have, for the
+ * driver of "snps,dw-pcie-ep": every BAR is programmable, interrupts are MSI
+ * or MSI-X.  That driver neither resets the core nor starts its LTSSM, so
+ * the one application register here enables the LTSSM.
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qemu/log.h"
+#include "qemu/module.h"
+#include "hw/pci-ep/dw-plat-pcie-ep.h"
+#include "hw/qdev-properties.h"
+#include "migration/vmstate.h"
+#include "trace.h"
+
+static const DWPCIeEPFeatures dw_plat_features = {
+    .bar = {
+        [0 ... DW_PCIE_NUM_BARS - 1] = { .type = DW_PCIE_BAR_PROGRAMMABLE },
+    },
+    .vendor_id = DW_PLAT_RESET_VENDOR_ID,
+    .device_id = DW_PLAT_RESET_DEVICE_ID,
+    .class_code = DW_PLAT_RESET_CLASS,
+    .version = DW_PCIE_VERSION_520A,
+    .version_type = DW_PCIE_VERSION_TYPE_GA,
+    .msix = true,
+    .max_link_speed = 4,
+    .max_link_width = 4,
+    .mps_supported = 1 /* 256 bytes */,
+    .mrrs_supported = 5 /* 4096 bytes */,
+    .atu_region_size = DW_PLAT_ATU_REGION_SIZE,
+    .atu_upper_limit = DW_PLAT_ATU_UPPER_LIMIT,
+    .dbi_stride = DW_PLAT_DBI_FUNC_STRIDE,
+    .dbi2_stride = DW_PLAT_DBI2_FUNC_STRIDE,
+    .dbi_size = DW_PLAT_DBI_SIZE,
+    .dbi2_size = DW_PLAT_DBI2_SIZE,
+    .atu_size = DW_PLAT_ATU_SIZE,
+    .window_size = DW_PLAT_ADDR_SPACE_SIZE,
+};
+
+static void set_ltssm(DWPlatPCIeEP *s, uint32_t val)
+{
+    s->app_ltssm = val & DW_PLAT_APP_LTSSM_ENABLE;
+    dw_pcie_ep_set_ltssm(&s->core, s->app_ltssm);
+}
+
+static uint64_t app_read(void *opaque, hwaddr offset, unsigned size)
+{
+    DWPlatPCIeEP *s = opaque;
+    uint32_t val = 0;
+
+    if (offset == DW_PLAT_APP_LTSSM) {
+        val = s->app_ltssm;
+    } else {
+        qemu_log_mask(LOG_GUEST_ERROR, TYPE_DW_PLAT_PCIE_EP ": there is no "
+                      "application register 0x%03" HWADDR_PRIx ", it reads "
+                      "as 0\n", offset);
+    }
+    trace_dw_plat_app_read(offset, val);
+    return val;
+}
+
+static void app_write(void *opaque, hwaddr offset, uint64_t val,
+                      unsigned size)
+{
+    DWPlatPCIeEP *s = opaque;
+
+    trace_dw_plat_app_write(offset, val);
+    if (offset == DW_PLAT_APP_LTSSM) {
+        set_ltssm(s, val);
+    } else {
+        qemu_log_mask(LOG_GUEST_ERROR, TYPE_DW_PLAT_PCIE_EP ": there is no "
+                      "application register 0x%03" HWADDR_PRIx ", write "
+                      "ignored\n", offset);
+    }
+    dw_pcie_ep_write_done(&s->core);
+}
+
+static const MemoryRegionOps app_ops = {
+    .read = app_read,
+    .write = app_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid.min_access_size = 4,
+    .valid.max_access_size = 4,
+    .impl.min_access_size = 4,
+    .impl.max_access_size = 4,
+};
+
+static void dw_plat_pcie_ep_reset(DeviceState *dev)
+{
+    DWPlatPCIeEP *s = DW_PLAT_PCIE_EP(dev);
+
+    dw_pcie_ep_reset(&s->core);
+    set_ltssm(s, s->ltssm_enable ? DW_PLAT_APP_LTSSM_ENABLE : 0);
+}
+
+static bool check_range(const char *property, unsigned value, unsigned max,
+                        Error **errp)
+{
+    if (value < 1 || value > max) {
+        error_setg(errp, "%s=%u: this controller has 1 to %u", property,
+                   value, max);
+        return false;
+    }
+    return true;
+}
+
+static void dw_plat_pcie_ep_realize(DeviceState *dev, Error **errp)
+{
+    DWPlatPCIeEP *s = DW_PLAT_PCIE_EP(dev);
+    SysBusDevice *sbd = SYS_BUS_DEVICE(dev);
+    /* Under this ID the controller is a master in its SoC, ITS included. */
+    MemTxAttrs attrs = { .requester_id = s->stream_id };
+
+    if (!check_range("functions", s->functions, DW_PLAT_MAX_FUNCTIONS,
+                     errp) ||
+        !check_range("num-ob-windows", s->num_ob_windows,
+                     DW_PLAT_MAX_WINDOWS, errp) ||
+        !check_range("num-ib-windows", s->num_ib_windows,
+                     DW_PLAT_MAX_WINDOWS, errp)) {
+        return;
+    }
+    s->core.num_functions = s->functions;
+    s->core.num_outbound = s->num_ob_windows;
+    s->core.num_inbound = s->num_ib_windows;
+    if (!dw_pcie_ep_realize(&s->core, dev, &dw_plat_features,
+                            get_system_memory(), s->socket,
+                            s->completion_timeout, attrs, errp)) {
+        return;
+    }
+
+    memory_region_init_io(&s->app, OBJECT(dev), &app_ops, s, "app",
+                          DW_PLAT_APP_SIZE);
+    /* Its writes wait for the host to drop its mappings. */
+    s->app.disable_reentrancy_guard = true;
+
+    /* In the order of DWPlatArea */
+    sysbus_init_mmio(sbd, &s->core.dbi);
+    sysbus_init_mmio(sbd, &s->core.dbi2);
+    sysbus_init_mmio(sbd, &s->core.atu);
+    sysbus_init_mmio(sbd, &s->core.window);
+    sysbus_init_mmio(sbd, &s->app);
+}
+
+static const Property dw_plat_pcie_ep_properties[] = {
+    DEFINE_PROP_STRING("socket", DWPlatPCIeEP, socket),
+    DEFINE_PROP_UINT32("completion-timeout", DWPlatPCIeEP,
+                       completion_timeout, 50),
+    DEFINE_PROP_UINT8("functions", DWPlatPCIeEP, functions, 1),
+    DEFINE_PROP_UINT8("num-ob-windows", DWPlatPCIeEP, num_ob_windows, 16),
+    DEFINE_PROP_UINT8("num-ib-windows", DWPlatPCIeEP, num_ib_windows, 16),
+    DEFINE_PROP_BOOL("msi-parent", DWPlatPCIeEP, msi_parent, true),
+    DEFINE_PROP_BOOL("ltssm-enable", DWPlatPCIeEP, ltssm_enable, false),
+    /* The same unlikely requester ID as rcar-gen4-pcie-ep's */
+    DEFINE_PROP_UINT16("stream-id", DWPlatPCIeEP, stream_id, 0xfff8),
+};
+
+/*
+ * The peer holds mappings of this VM's RAM and the socket connects to one
+ * process: neither can move to another host with the VM.
+ */
+static const VMStateDescription vmstate_dw_plat_pcie_ep = {
+    .name = TYPE_DW_PLAT_PCIE_EP,
+    .unmigratable = 1,
+};
+
+static void describe_properties(ObjectClass *klass)
+{
+    object_class_property_set_description(klass, "socket",
+        "UNIX socket where this end of the PCIe cable listens; without it "
+        "the cable is not plugged in");
+    object_class_property_set_description(klass, "completion-timeout",
+        "ms until a read of the host completes with all ones, 0 = never");
+    object_class_property_set_description(klass, "functions",
+        "PCI functions, 1 to 8");
+    object_class_property_set_description(klass, "num-ob-windows",
+        "outbound iATU regions, 1 to 32");
+    object_class_property_set_description(klass, "num-ib-windows",
+        "inbound iATU regions, 1 to 32");
+    object_class_property_set_description(klass, "msi-parent",
+        "the device tree names the machine's ITS as MSI parent");
+    object_class_property_set_description(klass, "ltssm-enable",
+        "the link trains from reset on, not only when software enables it");
+    object_class_property_set_description(klass, "stream-id",
+        "requester ID of the controller in its SoC");
+}
+
+static void dw_plat_pcie_ep_class_init(ObjectClass *klass,
+                                       CABLE_CLASS_DATA data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    SysBusFDTNodeClass *nc = SYSBUS_FDT_NODE_CLASS(klass);
+
+    dc->desc = "Generic DesignWare PCIe endpoint controller";
+    dc->realize = dw_plat_pcie_ep_realize;
+    dc->vmsd = &vmstate_dw_plat_pcie_ep;
+    dc->user_creatable = true;
+    /* Its device tree node exists from the start or never. */
+    dc->hotpluggable = false;
+    device_class_set_legacy_reset(dc, dw_plat_pcie_ep_reset);
+    device_class_set_props(dc, dw_plat_pcie_ep_properties);
+    describe_properties(klass);
+    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
+    nc->add_fdt_node = dw_plat_pcie_ep_add_fdt_node;
+}
+
+static const TypeInfo dw_plat_pcie_ep_info = {
+    .name = TYPE_DW_PLAT_PCIE_EP,
+    .parent = TYPE_SYS_BUS_DEVICE,
+    .instance_size = sizeof(DWPlatPCIeEP),
+    .class_init = dw_plat_pcie_ep_class_init,
+    .interfaces = (CABLE_CONST InterfaceInfo[]) {
+        { TYPE_SYSBUS_FDT_NODE },
+        { }
+    },
+};
+
+static void dw_plat_pcie_ep_register_types(void)
+{
+    type_register_static(&dw_plat_pcie_ep_info);
+}
+
+type_init(dw_plat_pcie_ep_register_types)

@@ -1,0 +1,53 @@
+/*
+ * Generic DesignWare PCIe controller in endpoint mode: state of the device
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_PCI_EP_DW_PLAT_PCIE_EP_H
+#define HW_PCI_EP_DW_PLAT_PCIE_EP_H
+
+#include "hw/ntb/qemu-compat.h"
+#include "hw/pci-ep/dw-pcie-ep.h"
+#include "hw/pci-ep/dw-plat-pcie-regs.h"
+#include "hw/sysbus.h"
+#include "hw/sysbus-fdt-node.h"
+#include "qom/object.h"
+
+#define TYPE_DW_PLAT_PCIE_EP "dw-plat-pcie-ep"
+OBJECT_DECLARE_SIMPLE_TYPE(DWPlatPCIeEP, DW_PLAT_PCIE_EP)
+
+/* Numbers of the sysbus memory regions */
+typedef enum DWPlatArea {
+    DW_PLAT_AREA_DBI,
+    DW_PLAT_AREA_DBI2,
+    DW_PLAT_AREA_ATU,
+    DW_PLAT_AREA_ADDR_SPACE,
+    DW_PLAT_AREA_APP,
+} DWPlatArea;
+
+struct DWPlatPCIeEP {
+    SysBusDevice parent_obj;
+
+    DWPCIeEP core;
+    MemoryRegion app;
+
+    /* Properties */
+    char *socket;
+    uint32_t completion_timeout;        /* ms, 0 waits for ever */
+    uint8_t functions;
+    uint8_t num_ob_windows;
+    uint8_t num_ib_windows;
+    bool msi_parent;
+    bool ltssm_enable;                  /* reset value of the register bit */
+    uint16_t stream_id;
+
+    /* Registers */
+    uint32_t app_ltssm;
+};
+
+/* Implements SysBusFDTNodeClass::add_fdt_node; exits on a user's mistake. */
+void dw_plat_pcie_ep_add_fdt_node(SysBusDevice *sbdev,
+                                  PlatformBusDevice *pbus, int irq_start,
+                                  void *fdt, const char *parent);
+
+#endif /* HW_PCI_EP_DW_PLAT_PCIE_EP_H */
