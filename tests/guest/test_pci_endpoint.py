@@ -52,6 +52,10 @@ CONTROLLERS = {
     "pci-endpoint": Controller(
         "R-Car Gen4", {0: 1 << 20, 2: 1 << 20, 4: 256}, msi=32, msix=0,
         dma_channels=8),
+    "pci-endpoint-dw-plat": Controller(
+        "dw-plat", {0: 64 << 10, 1: 128 << 10, 2: 128 << 10, 3: 128 << 10,
+                    4: 128 << 10, 5: 1 << 20}, msi=32, msix=2048,
+        dma_channels=8),
 }
 # Topologies, each with and without an MSI parent for the doorbells.
 LABS = [(name, msi_parent) for name in CONTROLLERS
