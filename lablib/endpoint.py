@@ -59,7 +59,7 @@ def start(ep: Vm, name: str, topology: Topology, timeout: float = 30) -> None:
     """Bind the function to controller @name, load the EP's drivers, start."""
     function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
     modules = " ".join(topology.ep.modules)
-    guest_script.run(ep, f"""{_START}
+    guest_script.run(ep, _START + f"""
 ln -s {_CONFIGFS}/controllers/{name} {function}/primary/ 2>/tmp/lab.err || {{
 	IFS= read -r why </tmp/lab.err
 	fail "binding the function to {name}: ${{why##*: }}"
@@ -76,7 +76,7 @@ def stop(ep: Vm, topology: Topology, timeout: float = 60) -> None:
     name = controller(ep)
     function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
     modules = " ".join(reversed(topology.ep.modules))
-    guest_script.run(ep, f"""{_START}
+    guest_script.run(ep, _START + f"""
 start_controller {name} 0
 for module in {modules}; do
 	modprobe -r $module || fail "cannot unload $module"

@@ -14,10 +14,10 @@ from lablib.ui import LabError
 DIRECTORY = paths.REPO / "configs" / "topologies"
 DEFAULT = "two-vm"
 ROLES = ("ep", "rc")
-# Endpoint controllers by their name in [ep], and QEMU's name of each.
-CONTROLLERS = {"rcar-gen4": "rcar-gen4-pcie-ep", "dw-plat": "dw-plat-pcie-ep"}
 # The function drivers that make an NTB, with a network device on each side.
 _NTB_DRIVERS = ("pci_epf_vntb",)
+# Endpoint controllers by their name in [ep], and QEMU's name of each.
+CONTROLLERS = {"rcar-gen4": "rcar-gen4-pcie-ep", "dw-plat": "dw-plat-pcie-ep"}
 
 
 @dataclasses.dataclass(frozen=True)
