@@ -4,9 +4,10 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * pcie-cable-ep.c owns the link and its state, -server.c answers the host's
- * messages, -host.c owns the host's memory as the functions reach it, -remap.c
- * owns what the host maps of the BARs.  Fields belong to the file named at
- * their group; BQL protects them unless said otherwise.
+ * messages, -host.c owns the host's memory as the functions reach it, -dma.c
+ * knows how the host lays out DMA requests, -remap.c owns what the host maps of
+ * the BARs.  Fields belong to the file named at their group; BQL protects them
+ * unless said otherwise.
  */
 #ifndef HW_NTB_PCIE_CABLE_EP_INTERNAL_H
 #define HW_NTB_PCIE_CABLE_EP_INTERNAL_H
@@ -22,6 +23,15 @@
 #include "hw/ntb/pcie-cable-window.h"
 
 #define EP_MSI_VECTORS 32
+/* Bytes of one DMA request */
+#define EP_DMA_MAX 8
+
+/* How the host lays out DMA_READ and DMA_WRITE */
+typedef enum EPDmaLayout {
+    EP_DMA_UNKNOWN,             /* a plain client that nobody has asked yet */
+    EP_DMA_DOCUMENT,            /* VfuDmaRW */
+    EP_DMA_PACKED,              /* VfuDmaRWPacked */
+} EPDmaLayout;
 
 /* One range of a BAR that is RAM of this machine. */
 typedef struct EPRange {
@@ -100,6 +110,9 @@ struct PCIeCableEP {
     /* -host.c */
     QemuMutex posted_lock;
 
+    /* -dma.c */
+    EPDmaLayout dma_layout;     /* of this connection; atomic */
+
     /* -server.c: unmaps and BME changes that vCPUs have not all seen */
     int flushes;                /* atomic */
     uint8_t *xfer;              /* VFU_MAX_XFER bytes, server thread */
@@ -135,6 +148,30 @@ void pcie_cable_ep_host_drop_maps(EPFunction *f);
  */
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd);
 int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap);
+
+/*
+ * -dma.c: requests to the peer of @conn.  Those that wait drop the BQL while
+ * they do and return 0 or a negative errno, as pcie_cable_conn_call().  Any
+ * thread.
+ */
+
+/*
+ * How the peer lays out DMA requests.  When nobody knows yet it is asked to
+ * read nothing at @addr, which a request follows, and has @timeout_ms (0: for
+ * ever) to answer.
+ */
+int pcie_cable_ep_dma_layout(PCIeCableEP *cable, PCIeCableConn *conn,
+                             unsigned fn, uint64_t addr, uint32_t timeout_ms,
+                             EPDmaLayout *layout);
+/* Read @size bytes, at most EP_DMA_MAX; none pushes the writes before it. */
+int pcie_cable_ep_dma_read(PCIeCableEP *cable, PCIeCableConn *conn,
+                           unsigned fn, uint64_t addr, void *data,
+                           uint32_t size);
+/* Write, posted; @done hears of the answer. */
+void pcie_cable_ep_dma_write(PCIeCableConn *conn, EPDmaLayout layout,
+                             unsigned fn, uint64_t addr, const void *data,
+                             uint32_t size, PCIeCableReplyFn *done,
+                             void *opaque);
 
 /* -remap.c */
 void pcie_cable_ep_remap_free(EPBar *bar);
