@@ -5,7 +5,7 @@ import contextlib
 import time
 from typing import Any, Iterator, Optional
 
-from lablib import state, topology, ui, vntb
+from lablib import cache, state, stock_qemu, topology, ui, vntb
 from lablib.topology import Topology
 from lablib.vm import Vm
 
@@ -73,25 +73,53 @@ class Pair:
 
     def boot(self, timeout: float = BOOT_TIMEOUT,
              order: tuple[str, ...] = _ORDER) -> None:
-        """Start the VMs and wait until both guests are up."""
-        with ui.step("boot both VMs"):
+        """
+        Start the VMs and wait until the guests are up.
+
+        A stock RC is left out: connect() starts it.
+        """
+        if self.rc.spec.qemu == "stock":
+            order = ("ep",)
+        with ui.step("boot both VMs" if len(order) > 1 else
+                     f"boot the {order[0].upper()}"):
             self.start(order)
             self.wait_boot(timeout)
 
     def wait_boot(self, timeout: float = BOOT_TIMEOUT) -> None:
-        """Wait until both guests that were started are up."""
+        """Wait until the guests that were started are up."""
         deadline = time.monotonic() + timeout
         for role in _ORDER:
-            self.vm(role).wait_boot(max(0.1, deadline - time.monotonic()))
+            if role in self.st.vms:
+                self.vm(role).wait_boot(max(0.1,
+                                            deadline - time.monotonic()))
+        self.booted = time.monotonic()
+
+    def connect(self, timeout: float = BOOT_TIMEOUT) -> None:
+        """
+        Let the RC have the endpoint whose controller has been started.
+
+        The lab's own RC end notices by itself.  A stock one connects while
+        its QEMU starts, gets no answer before the endpoint's link may train,
+        and has no way back to one that it lost: its VM starts, anew if it
+        runs already.
+        """
+        if self.rc.spec.qemu == "lab":
+            return
+        with ui.step("boot the RC"):
+            self.rc.stop()
+            self.revive("rc", timeout)
         self.booted = time.monotonic()
 
     def form(self, timeout: float = BOOT_TIMEOUT) -> None:
         """Form the NTB over the cable."""
+        limit = min(timeout, 60)
         with ui.step("form the NTB"):
-            vntb.form(self.ep, self.rc, self.topology, min(timeout, 60))
+            vntb.configure(self.ep, self.topology, limit)
+            self.connect(timeout)
+            vntb.join(self.ep, self.rc, self.topology, limit)
 
     def revive(self, role: str, timeout: float = BOOT_TIMEOUT) -> None:
-        """Start the VM @role again after a kill(); returns when it is up."""
+        """Start the VM @role, also after a kill(); returns when it is up."""
         assert self.lock
         self.vm(role).start(self.lock, self.tied)
         self.vm(role).wait_boot(timeout)
@@ -107,6 +135,19 @@ class Pair:
                 self.lock = None
 
 
+def _rc_emulator(tp: Topology, built: Any) -> Optional[stock_qemu.Emulator]:
+    """What plays a stock RC; fetched unless the user named one."""
+    if tp.rc.qemu == "lab":
+        if built.rc_qemu:
+            ui.warn(f"the RC of topology {tp.name} is the lab's own QEMU: "
+                    "--rc-qemu is for topologies such as stock-rc")
+        return None
+    if built.rc_qemu:
+        return stock_qemu.check(built.rc_qemu, tp.rc.cpu)
+    with cache.locked():
+        return stock_qemu.check(stock_qemu.fetch(), tp.rc.cpu)
+
+
 def create(tp: Topology, options: dict[str, Any], built: Any,
            tied: bool) -> Pair:
     """
@@ -114,6 +155,9 @@ def create(tp: Topology, options: dict[str, Any], built: Any,
 
     When @tied, the VMs die with this process.
     """
+    rc_qemu = _rc_emulator(tp, built)
+    if rc_qemu:
+        options = options | {"rc_qemu": str(rc_qemu.path)}
     lock = state.claim()
     try:
         with state.signals_held():
@@ -121,6 +165,8 @@ def create(tp: Topology, options: dict[str, Any], built: Any,
                              options=options, vms={}, facts={
                                  "qemu": str(built.qemu),
                                  "qemu_version": built.qemu_version,
+                                 "rc_qemu_version":
+                                     rc_qemu.version if rc_qemu else None,
                                  "kernel": str(built.kernel),
                                  "kernel_release": built.kernel_release})
             st.save()

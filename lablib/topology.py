@@ -18,7 +18,10 @@ ROLES = ("ep", "rc")
 
 @dataclasses.dataclass(frozen=True)
 class Vm:
-    """One machine.  @memory is in MiB, @address an address with its prefix."""
+    """
+    One machine.  @memory is in MiB, @address an address with its prefix;
+    @qemu is "lab" for the one that the lab builds, "stock" for another.
+    """
     role: str
     cpus: int
     memory: int
@@ -26,6 +29,7 @@ class Vm:
     address: ipaddress.IPv4Interface
     modules: tuple[str, ...]
     msi_parent: bool
+    qemu: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +123,10 @@ def _vm(root: _Table, role: str) -> Vm:
     vm = Vm(role=role, cpus=table.take("cpus", int),
             memory=_mebibytes(table, "memory"), cpu=table.take("cpu", str),
             address=interface, modules=modules,
-            msi_parent=table.take("msi-parent", bool, True))
+            msi_parent=table.take("msi-parent", bool, True),
+            qemu=table.take("qemu", str, "lab"))
+    if vm.qemu not in (("lab", "stock") if role == "rc" else ("lab",)):
+        raise table.error(f"has no 'qemu' called \"{vm.qemu}\"")
     if not 1 <= vm.cpus <= 16:
         raise table.error("'cpus' should be 1 to 16")
     table.done()
