@@ -5,7 +5,8 @@ import contextlib
 import time
 from typing import Any, Iterator, Optional
 
-from lablib import pci_endpoint, state, topology, ui, vntb
+from lablib import (cache, endpoint, pci_endpoint, state, stock_qemu, topology, ui,
+                    vntb)
 from lablib.topology import Topology
 from lablib.vm import Vm
 
@@ -73,27 +74,57 @@ class Pair:
 
     def boot(self, timeout: float = BOOT_TIMEOUT,
              order: tuple[str, ...] = _ORDER) -> None:
-        """Start the VMs and wait until both guests are up."""
-        with ui.step("boot both VMs"):
+        """
+        Start the VMs and wait until the guests are up.
+
+        A stock RC is left out: connect() starts it.
+        """
+        if self.rc.spec.qemu == "stock":
+            order = ("ep",)
+        with ui.step("boot both VMs" if len(order) > 1 else
+                     f"boot the {order[0].upper()}"):
             self.start(order)
             self.wait_boot(timeout)
 
     def wait_boot(self, timeout: float = BOOT_TIMEOUT) -> None:
-        """Wait until both guests that were started are up."""
+        """Wait until the guests that were started are up."""
         deadline = time.monotonic() + timeout
         for role in _ORDER:
-            self.vm(role).wait_boot(max(0.1, deadline - time.monotonic()))
+            if role in self.st.vms:
+                self.vm(role).wait_boot(max(0.1,
+                                            deadline - time.monotonic()))
+        self.booted = time.monotonic()
+
+    def connect(self, timeout: float = BOOT_TIMEOUT) -> None:
+        """
+        Let the RC have the endpoint whose controller has been started.
+
+        The lab's own RC end notices by itself.  A stock one connects while
+        its QEMU starts, gets no answer before the endpoint's link may train,
+        and has no way back to one that it lost: its VM starts, anew if it
+        runs already.
+        """
+        if self.rc.spec.qemu == "lab":
+            return
+        with ui.step("boot the RC"):
+            self.rc.stop()
+            self.revive("rc", timeout)
         self.booted = time.monotonic()
 
     def form(self, timeout: float = BOOT_TIMEOUT) -> None:
         """Form what the topology is for over the cable: NTB, endpoint test."""
-        what, bring_up = (("form the NTB", vntb.form) if self.topology.has_ntb
-                          else ("bind the endpoint test", pci_endpoint.form))
-        with ui.step(what):
-            bring_up(self.ep, self.rc, self.topology, min(timeout, 60))
+        limit = min(timeout, 60)
+        has_ntb = self.topology.has_ntb
+        with ui.step("form the NTB" if has_ntb else "bind the endpoint test"):
+            endpoint.configure(self.ep, self.topology, limit)
+            self.connect(timeout)
+            if has_ntb:
+                vntb.join(self.ep, self.rc, self.topology, limit)
+            else:
+                pci_endpoint.join(self.rc, self.topology, limit)
 
     def revive(self, role: str, timeout: float = BOOT_TIMEOUT) -> None:
-        """Start the VM @role again after a kill(); returns when it is up."""
+        """Start the VM @role, also after a kill(); returns when it is up."""
         assert self.lock
         self.vm(role).start(self.lock, self.tied)
         self.vm(role).wait_boot(timeout)
@@ -109,6 +140,19 @@ class Pair:
                 self.lock = None
 
 
+def _rc_emulator(tp: Topology, built: Any) -> Optional[stock_qemu.Emulator]:
+    """What plays a stock RC; fetched unless the user named one."""
+    if tp.rc.qemu == "lab":
+        if built.rc_qemu:
+            ui.warn(f"the RC of topology {tp.name} is the lab's own QEMU: "
+                    "--rc-qemu is for topologies such as stock-rc")
+        return None
+    if built.rc_qemu:
+        return stock_qemu.check(built.rc_qemu, tp.rc.cpu)
+    with cache.locked():
+        return stock_qemu.check(stock_qemu.fetch(), tp.rc.cpu)
+
+
 def create(tp: Topology, options: dict[str, Any], built: Any,
            tied: bool) -> Pair:
     """
@@ -116,6 +160,9 @@ def create(tp: Topology, options: dict[str, Any], built: Any,
 
     When @tied, the VMs die with this process.
     """
+    rc_qemu = _rc_emulator(tp, built)
+    if rc_qemu:
+        options = options | {"rc_qemu": str(rc_qemu.path)}
     lock = state.claim()
     try:
         with state.signals_held():
@@ -123,6 +170,8 @@ def create(tp: Topology, options: dict[str, Any], built: Any,
                              options=options, vms={}, facts={
                                  "qemu": str(built.qemu),
                                  "qemu_version": built.qemu_version,
+                                 "rc_qemu_version":
+                                     rc_qemu.version if rc_qemu else None,
                                  "kernel": str(built.kernel),
                                  "kernel_release": built.kernel_release})
             st.save()

@@ -25,12 +25,6 @@ await {timeout:.0f} any {DEVICE} ||
     return function
 
 
-def form(ep: Vm, rc: Vm, topology: Topology, timeout: float = 60) -> None:
-    """Configure and start the endpoint, bind the RC's driver to it."""
-    endpoint.configure(ep, topology, timeout)
-    join(rc, topology, timeout)
-
-
 def bars(rc: Vm, function: str) -> dict[int, int]:
     """The memory BARs that @function has on the RC: sizes in bytes."""
     text = rc.output(f"cat /sys/bus/pci/devices/{function}/resource")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Optional
 
 from lablib import (apt, cache, graft, kernel_build, paths, proc, qemu_build,
-                    rootfs, ui)
+                    rootfs, stock_qemu, ui)
 
 # Debian packages that building and testing take.
 _PACKAGES = [
@@ -44,6 +44,8 @@ class Built:
     kernel_missing: tuple[str, ...]
     modules: Path
     initramfs: Path
+    # What the user wants to play the RC where that is not ours.
+    rc_qemu: Optional[Path]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--qemu-suite", metavar="SUITE", default="",
                        help="take QEMU's source from this Debian suite "
                             f"(default {qemu_build.sources.QEMU_SUITES[0]})")
+    group.add_argument("--rc-qemu", metavar="PATH", type=stock_qemu.program,
+                       help="run the RC of topologies such as stock-rc in "
+                            "this qemu-system-aarch64 (10.1 or later; "
+                            "default: Debian's)")
 
 
 def _backports(names: list[str]) -> list[str]:
@@ -128,6 +134,8 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
     kernel_build.check(opts.kernel_src, opts.kernel_image)
     if opts.qemu_src:
         qemu_build.check_tree(opts.qemu_src.resolve())
+    if opts.rc_qemu:
+        stock_qemu.check(opts.rc_qemu)
     apt.codename()
     with cache.locked():
         if not (paths.CACHE / "kernel").is_dir():
@@ -142,4 +150,4 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
         benches=qemu.benches, qemu_version=qemu.version, kernel=kernel.image,
         kernel_release=kernel.release, kernel_src=kernel.source,
         kernel_missing=kernel.missing, modules=kernel.modules,
-        initramfs=initramfs)
+        initramfs=initramfs, rc_qemu=opts.rc_qemu)

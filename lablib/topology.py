@@ -27,6 +27,7 @@ class Vm:
     where there is no NTB.
 
     @controller is a key of CONTROLLERS for the EP and empty for the RC.
+    @qemu is "lab" for the one that the lab builds, "stock" for another.
     """
     role: str
     cpus: int
@@ -36,6 +37,7 @@ class Vm:
     modules: tuple[str, ...]
     msi_parent: bool
     controller: str
+    qemu: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +140,10 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
             address=_address(table) if has_ntb else None, modules=modules,
             msi_parent=table.take("msi-parent", bool, True),
             controller=table.take("controller", str, "rcar-gen4")
-            if role == "ep" else "")
+            if role == "ep" else "",
+            qemu=table.take("qemu", str, "lab"))
+    if vm.qemu not in (("lab", "stock") if role == "rc" else ("lab",)):
+        raise table.error(f"has no 'qemu' called \"{vm.qemu}\"")
     if not 1 <= vm.cpus <= 16:
         raise table.error("'cpus' should be 1 to 16")
     if role == "ep" and vm.controller not in CONTROLLERS:

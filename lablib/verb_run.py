@@ -35,7 +35,8 @@ class _Report:
                      "directions": []},
             "iperf": [], "files": [], "transport": "memcpy",
             "doorbells": "interrupt" if tp.ep.msi_parent else "polled",
-            "kernel": built.kernel_release, "qemu": built.qemu_version}
+            "kernel": built.kernel_release, "qemu": built.qemu_version,
+            "rc_qemu": None}
 
     def expect(self, good: bool, complaint: str) -> None:
         if not good:
@@ -67,9 +68,10 @@ class _Report:
     def summary(self) -> str:
         r = self.result
         word = "passed" if r["ok"] else "FAILED"
+        rc = f" (RC: {r['rc_qemu']})" if r["rc_qemu"] else ""
         lines = [f"{r['topology']}: {word}   Linux {r['kernel']}, QEMU "
-                 f"{r['qemu']}, {r['transport']} transport, {r['doorbells']} "
-                 "doorbells"]
+                 f"{r['qemu']}{rc}, {r['transport']} transport, "
+                 f"{r['doorbells']} doorbells"]
         lines += [f"  ** {complaint}" for complaint in r["failed"]]
         if r["first_ping_s"] is not None:
             lines.append(f"  boot {r['boot_s']:.1f} s, first ping after "
@@ -118,9 +120,12 @@ def main(args: argparse.Namespace) -> int:
     try:
         with pair.running(tp, pair.options_of(args, tp), built,
                           args.keep) as both:
+            report.result["rc_qemu"] = both.st.facts["rc_qemu_version"]
             both.boot(args.timeout)
             report.result["boot_s"] = round(both.booted - both.started, 2)
             both.form(args.timeout)
+            # A stock RC booted only then.
+            report.result["boot_s"] = round(both.booted - both.started, 2)
             traffic.first_ping(both.rc, both.ep)
             report.result["first_ping_s"] = round(
                 time.monotonic() - both.started, 2)

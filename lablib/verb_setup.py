@@ -6,16 +6,23 @@ import dataclasses
 import json
 from pathlib import Path
 
-from lablib import setup
+from lablib import cache, setup, stock_qemu, ui
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Setup has no options of its own."""
+    """Options of setup."""
+    parser.add_argument("--stock-rc", action="store_true",
+                        help="fetch Debian's QEMU too, the RC of topology "
+                             "stock-rc")
 
 
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     built = setup.ensure(args)
+    if args.stock_rc:
+        with cache.locked():
+            stock = stock_qemu.check(stock_qemu.fetch())
+        ui.note(f"for topology stock-rc: QEMU {stock.version}, {stock.path}")
     if args.json:
         fields = {name: str(value) if isinstance(value, Path) else value
                   for name, value in dataclasses.asdict(built).items()}

@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _options(args: argparse.Namespace) -> list[str]:
     """The options for setup again, as words."""
     words = []
-    for name in ("kernel_src", "kernel_image", "qemu_src", "qemu_suite"):
+    for name in ("kernel_src", "kernel_image", "qemu_src", "qemu_suite",
+                 "rc_qemu"):
         value = getattr(args, name)
         if value:
             option = f"--{name.replace('_', '-')}"

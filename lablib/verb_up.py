@@ -27,6 +27,9 @@ def _formed(args: argparse.Namespace, tp: topology.Topology) -> str:
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     tp = topology.load(args.topology)
+    if args.no_ntb and tp.rc.qemu == "stock":
+        raise ui.LabError(f"the RC of topology {tp.name} starts when the "
+                          "endpoint has been configured: --no-ntb cannot be")
     built = setup.ensure(args)
     with pair.running(tp, pair.options_of(args, tp), built, keep=True) as both:
         both.boot(args.timeout)

@@ -2,6 +2,7 @@
 """One virtual machine: its QEMU command line, its life, its monitor."""
 
 import ctypes
+import json
 import os
 import re
 import select
@@ -42,6 +43,12 @@ def _cable_arguments(topology: Topology, role: str, st: state.State
         return ["-device", f"{device},id=ep0,socket={cable},"
                            f"completion-timeout={timeout},"
                            f"msi-parent={'on' if msi else 'off'}"]
+    if topology.rc.qemu == "stock":
+        return ["-device", "pcie-root-port,id=rp0,chassis=1,slot=1",
+                "-device", json.dumps(
+                    {"driver": "vfio-user-pci", "id": "function0",
+                     "bus": "rp0",
+                     "socket": {"type": "unix", "path": str(cable)}})]
     return ["-device", "pcie-root-port,id=rp0,chassis=1,slot=1,"
                        "attention-button=off",
             "-object", f"pcie-cable-rc,id=cable0,socket={cable},bus=rp0,"
@@ -88,7 +95,9 @@ class Vm:
     def command(self) -> list[str]:
         """The command line of QEMU."""
         st, spec = self.st, self.spec
-        argv = [str(self.built.qemu), "-name", f"vntb-lab-{self.role}",
+        qemu = (self.built.qemu if spec.qemu == "lab"
+                else st.options["rc_qemu"])
+        argv = [str(qemu), "-name", f"vntb-lab-{self.role}",
                 "-M", "virt,gic-version=3,memory-backend=ram",
                 "-accel", "tcg,thread=multi", "-cpu", spec.cpu,
                 "-smp", str(spec.cpus), "-m", f"{spec.memory}M",
@@ -315,7 +324,10 @@ class Vm:
         return self.run(command, timeout=timeout).stdout.rstrip("\n")
 
     def cable(self, name: str) -> Any:
-        """A property of this end of the cable, e.g. "messages-sent"."""
+        """
+        A property of this end of the cable, e.g. "messages-sent"; a stock
+        QEMU's end has none.
+        """
         with Qmp(self.qmp_socket()) as qmp:
             return qmp.get(CABLE_END[self.role], name)
 

@@ -74,14 +74,11 @@ await {timeout:.0f} carrier ||
 """, "the link", timeout + 10)
 
 
-def form(ep: Vm, rc: Vm, topology: Topology, timeout: float = 60) -> None:
-    """Configure both ends and wait until the netdevs have their carrier."""
-    endpoint.configure(ep, topology, timeout)
-    join(ep, rc, topology, timeout)
-
-
 def join(ep: Vm, rc: Vm, topology: Topology, timeout: float = 60) -> None:
-    """The part of form() after the endpoint has started."""
+    """
+    Attach the RC to an endpoint that has started and wait until the netdevs
+    of both have their carrier.
+    """
     deadline = time.monotonic() + timeout
     attach(rc, topology, timeout)
     for vm in (ep, rc):

@@ -26,6 +26,9 @@ GByteArray *pcie_cable_caps_encode(const PCIeCableCaps *caps)
     qdict_put_int(inner, VFU_CAP_MAX_XFER, caps->max_data_xfer_size);
     qdict_put_int(inner, VFU_CAP_PGSIZES, VFU_PAGE_SIZE);
     qdict_put_int(inner, VFU_CAP_MAX_DMA_MAPS, VFU_MAX_DMA_MAPS);
+    if (caps->write_multiple) {
+        qdict_put_bool(inner, VFU_CAP_WRITE_MULTIPLE, true);
+    }
     if (caps->region_remap) {
         qdict_put_bool(inner, VFU_CAP_REGION_REMAP, true);
     }
@@ -103,6 +106,8 @@ bool pcie_cable_caps_decode(const uint8_t *payload, size_t len,
         error_setg(errp, "VERSION's capabilities are not a JSON object");
         return false;
     }
+    caps->write_multiple = qdict_get_try_bool(dict, VFU_CAP_WRITE_MULTIPLE,
+                                              false);
     caps->region_remap = qdict_get_try_bool(dict, VFU_CAP_REGION_REMAP, false);
     caps->link_state = qdict_get_try_bool(dict, VFU_CAP_LINK_STATE, false);
     return caps_get_number(dict, VFU_CAP_MAX_FDS, VFU_MAX_FDS,

@@ -177,11 +177,12 @@ int pcie_cable_conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                      reply, reply_len, NULL, timeout_ms);
 }
 
-int pcie_cable_conn_call_version(PCIeCableConn *conn, const GByteArray *offer,
-                                 void *reply, size_t reply_max, size_t *got,
-                                 uint32_t timeout_ms)
+int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
+                              unsigned fn, const void *fixed, size_t fixed_len,
+                              void *reply, size_t reply_max, size_t *got,
+                              uint32_t timeout_ms)
 {
-    return conn_call(conn, VFU_VERSION, 0, offer->data, offer->len, NULL, 0,
+    return conn_call(conn, command, fn, fixed, fixed_len, NULL, 0,
                      reply, reply_max, got, timeout_ms);
 }
 

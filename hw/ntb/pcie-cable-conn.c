@@ -75,6 +75,21 @@ void pcie_cable_conn_unref(PCIeCableConn *conn)
     g_free(conn);
 }
 
+/*
+ * Take what the peer has sent and nobody will read: left there it would make
+ * the peer's next recvmsg() fail with ECONNRESET, whatever came before, and
+ * not just end.  QEMU's own client (seen in 11.1.3) does not survive that.
+ */
+static void conn_discard(PCIeCableConn *conn)
+{
+    uint8_t buf[4096];
+
+    while (RETRY_ON_EINTR(recv(conn->fd, buf, sizeof(buf),
+                               MSG_DONTWAIT)) > 0) {
+        continue;
+    }
+}
+
 /* tx_lock held */
 void pcie_cable_conn_close_locked(PCIeCableConn *conn, const char *reason)
 {
@@ -82,6 +97,7 @@ void pcie_cable_conn_close_locked(PCIeCableConn *conn, const char *reason)
         conn->closed = true;
         conn->reason = g_strdup(reason);
         shutdown(conn->fd, SHUT_RDWR);
+        conn_discard(conn);
         qemu_cond_broadcast(&conn->tx_cond);
     }
 }

@@ -247,6 +247,53 @@ static uint64_t request_size(PCIeCableEP *cable, const EPExtents *t,
     return len;
 }
 
+/* What a completion with errno @error tells */
+static PCIeCableDMAError completion(unsigned fn, bool write, uint64_t addr,
+                                    int error)
+{
+    if (error) {
+        trace_pcie_cable_ep_dma_error(fn, write, addr, error);
+    }
+    switch (error) {
+    case 0:
+        return PCIE_CABLE_DMA_OK;
+    case ETIMEDOUT:
+        return PCIE_CABLE_DMA_TIMEOUT;
+    case ECONNRESET:
+        return PCIE_CABLE_DMA_LINK_DOWN;
+    case EFAULT:
+    case EINVAL:
+    case ENODEV:
+    case ENOENT:
+    case ENXIO:
+        return PCIE_CABLE_DMA_UNSUPPORTED;
+    default:
+        return PCIE_CABLE_DMA_ABORT;
+    }
+}
+
+/* Requests are about to follow: how does the host want them? */
+static PCIeCableDMAError learn_layout(PCIeCableDMA *dma, unsigned fn,
+                                      uint64_t addr, bool write)
+{
+    PCIeCableEP *cable = dma->cable;
+    PCIeCableConn *conn;
+    EPDmaLayout layout;
+    int error;
+
+    if (qatomic_read(&cable->dma_layout) != EP_DMA_UNKNOWN) {
+        return PCIE_CABLE_DMA_OK;
+    }
+    conn = pcie_cable_ep_get_conn(cable);
+    if (!conn) {
+        return PCIE_CABLE_DMA_LINK_DOWN;
+    }
+    error = pcie_cable_ep_request_layout(cable, conn, fn, addr,
+                                         cable->timeout_ms, &layout);
+    pcie_cable_conn_unref(conn);
+    return completion(fn, write, addr, -error);
+}
+
 PCIeCableDMAError pcie_cable_dma_begin(PCIeCableDMA *dma, unsigned fn,
                                        uint64_t addr, bool write,
                                        uint64_t *len, void **host)
@@ -274,10 +321,11 @@ PCIeCableDMAError pcie_cable_dma_begin(PCIeCableDMA *dma, unsigned fn,
     if (error) {
         trace_pcie_cable_ep_dma_error(fn, write, addr, error);
     }
-    if (!*host) {
-        leave(dma);
+    if (*host) {
+        return PCIE_CABLE_DMA_OK;
     }
-    return error;
+    leave(dma);
+    return error ?: learn_layout(dma, fn, addr, write);
 }
 
 void pcie_cable_dma_end(PCIeCableDMA *dma)
@@ -285,38 +333,13 @@ void pcie_cable_dma_end(PCIeCableDMA *dma)
     leave(dma);
 }
 
-/* What a completion with errno @error tells */
-static PCIeCableDMAError completion(unsigned fn, bool write, uint64_t addr,
-                                    int error)
-{
-    if (error) {
-        trace_pcie_cable_ep_dma_error(fn, write, addr, error);
-    }
-    switch (error) {
-    case 0:
-        return PCIE_CABLE_DMA_OK;
-    case ETIMEDOUT:
-        return PCIE_CABLE_DMA_TIMEOUT;
-    case ECONNRESET:
-        return PCIE_CABLE_DMA_LINK_DOWN;
-    case EFAULT:
-    case EINVAL:
-    case ENODEV:
-    case ENOENT:
-    case ENXIO:
-        return PCIE_CABLE_DMA_UNSUPPORTED;
-    default:
-        return PCIE_CABLE_DMA_ABORT;
-    }
-}
-
 PCIeCableDMAError pcie_cable_dma_read(PCIeCableDMA *dma, unsigned fn,
                                       uint64_t addr, void *buf, uint32_t len)
 {
     PCIeCableEP *cable = dma->cable;
     EPFunction *f = dma_function(dma, fn);
-    VfuDmaRW req = { .address = addr, .count = len };
     PCIeCableDMAError error = check_gate(f, enter(dma, f), addr);
+    const uint8_t *data;
     PCIeCableConn *conn;
     int r;
 
@@ -329,14 +352,13 @@ PCIeCableDMAError pcie_cable_dma_read(PCIeCableDMA *dma, unsigned fn,
         return PCIE_CABLE_DMA_LINK_DOWN;
     }
     if (!dma->reply) {
-        dma->reply = g_malloc(sizeof(req) + PCIE_CABLE_DMA_MAX_REQUEST);
+        dma->reply = g_malloc(EP_REPLY_SIZE(PCIE_CABLE_DMA_MAX_REQUEST));
     }
-    r = pcie_cable_conn_call(conn, VFU_DMA_READ, fn, &req, sizeof(req),
-                             NULL, 0, dma->reply, sizeof(req) + len,
-                             cable->timeout_ms);
+    r = pcie_cable_ep_request_read(cable, conn, fn, addr, dma->reply, len,
+                                   &data);
     pcie_cable_conn_unref(conn);
     if (!r) {
-        memcpy(buf, dma->reply + sizeof(req), len);
+        memcpy(buf, data, len);
     }
     return completion(fn, false, addr, -r);
 }
@@ -356,11 +378,16 @@ PCIeCableDMAError pcie_cable_dma_write(PCIeCableDMA *dma, unsigned fn,
 {
     PCIeCableEP *cable = dma->cable;
     EPFunction *f = dma_function(dma, fn);
-    VfuDmaRW req = { .address = addr, .count = len };
+    EPDmaLayout layout = qatomic_read(&cable->dma_layout);
     PCIeCableConn *conn = pcie_cable_ep_get_conn(cable);
     PCIeCableDMAError error;
 
     if (!conn) {
+        return PCIE_CABLE_DMA_LINK_DOWN;
+    }
+    if (layout == EP_DMA_UNKNOWN) {
+        /* Another host than pcie_cable_dma_begin() asked */
+        pcie_cable_conn_unref(conn);
         return PCIE_CABLE_DMA_LINK_DOWN;
     }
     /*
@@ -373,9 +400,8 @@ PCIeCableDMAError pcie_cable_dma_write(PCIeCableDMA *dma, unsigned fn,
         dma->write = g_new0(DMAWrite, 1);
         dma->write->refcount = 2;
         qemu_sem_init(&dma->write->answered, 0);
-        pcie_cable_conn_send_async(conn, VFU_DMA_WRITE, fn, &req, sizeof(req),
-                                   buf, len, NULL, 0, write_answered,
-                                   dma->write);
+        pcie_cable_ep_request_write(conn, layout, fn, addr, buf, len,
+                                    write_answered, dma->write);
     }
     leave(dma);
     pcie_cable_conn_unref(conn);

@@ -20,6 +20,12 @@
 /* Posted writes on their way, a function: more wait for the host. */
 #define EP_POSTED_MAX 128
 
+/*
+ * The first write to a plain host waits to learn how the host wants it.  No
+ * completion timeout counts for a write: this is for a host that hangs.
+ */
+#define EP_LAYOUT_TIMEOUT_MS 5000
+
 /* A range of PCI addresses that the host lets the function reach. */
 typedef struct EPMap {
     EPFunction *f;
@@ -62,11 +68,8 @@ static MemTxResult host_read(void *opaque, hwaddr addr, uint64_t *value,
 {
     EPFunction *f = opaque;
     PCIeCableEP *cable = f->cable;
-    VfuDmaRW req = { .address = addr, .count = size };
-    struct {
-        VfuDmaRW fixed;
-        uint8_t data[8];
-    } reply;
+    uint8_t reply[EP_REPLY_SIZE(8)];
+    const uint8_t *data;
     PCIeCableConn *conn;
     int error;
 
@@ -78,16 +81,15 @@ static MemTxResult host_read(void *opaque, hwaddr addr, uint64_t *value,
     if (!conn) {
         return MEMTX_OK;
     }
-    error = pcie_cable_conn_call(conn, VFU_DMA_READ, f->fn, &req, sizeof(req),
-                                 NULL, 0, &reply, sizeof(reply.fixed) + size,
-                                 cable->timeout_ms);
+    error = pcie_cable_ep_request_read(cable, conn, f->fn, addr, reply, size,
+                                       &data);
     pcie_cable_conn_unref(conn);
     if (error) {
         /* Unsupported Request, completion timeout or a lost link */
         trace_pcie_cable_ep_read_error(f->fn, addr, error);
         return MEMTX_OK;
     }
-    *value = ldn_le_p(reply.data, size);
+    *value = ldn_le_p(data, size);
     return MEMTX_OK;
 }
 
@@ -138,10 +140,11 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
 {
     EPFunction *f = opaque;
     PCIeCableEP *cable = f->cable;
-    VfuDmaRW req = { .address = addr, .count = size };
     uint8_t data[8];
     PCIeCableConn *conn;
+    EPDmaLayout layout;
     bool wait;
+    int error;
 
     if (!host_may_request(f, addr)) {
         return MEMTX_OK;
@@ -162,24 +165,27 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
     WITH_QEMU_LOCK_GUARD(&cable->posted_lock) {
         wait = f->posted - f->completed >= EP_POSTED_MAX;
     }
+    error = pcie_cable_ep_request_layout(cable, conn, f->fn, addr,
+                                         EP_LAYOUT_TIMEOUT_MS, &layout);
     if (wait) {
         /* A read pushes the writes before it. */
-        VfuDmaRW flush = { .address = addr, .count = 0 };
+        uint8_t reply[EP_REPLY_SIZE(0)];
+        const uint8_t *nothing;
 
-        pcie_cable_conn_call(conn, VFU_DMA_READ, f->fn, &flush, sizeof(flush),
-                             NULL, 0, &flush, sizeof(flush),
-                             cable->timeout_ms);
-        if (!host_may_request(f, addr)) {
-            /* The host took bus mastering away meanwhile. */
-            pcie_cable_conn_unref(conn);
-            return MEMTX_OK;
-        }
+        pcie_cable_ep_request_read(cable, conn, f->fn, addr, reply, 0,
+                                   &nothing);
+    }
+    if (error || !host_may_request(f, addr)) {
+        /* The host did not answer, or took bus mastering away meanwhile. */
+        trace_pcie_cable_ep_posted_error(f->fn, -error);
+        pcie_cable_conn_unref(conn);
+        return MEMTX_OK;
     }
     WITH_QEMU_LOCK_GUARD(&cable->posted_lock) {
         f->posted++;
     }
-    pcie_cable_conn_send_async(conn, VFU_DMA_WRITE, f->fn, &req, sizeof(req),
-                               data, size, NULL, 0, host_posted_done, f);
+    pcie_cable_ep_request_write(conn, layout, f->fn, addr, data, size,
+                                host_posted_done, f);
     pcie_cable_conn_unref(conn);
     return MEMTX_OK;
 }

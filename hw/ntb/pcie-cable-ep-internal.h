@@ -5,9 +5,9 @@
  *
  * pcie-cable-ep.c owns the link and its state, -server.c answers the host's
  * messages, -host.c owns the host's memory as the functions reach it, -dma.c
- * hands it to DMA engines, -remap.c owns what the host maps of the BARs.
- * Fields belong to the file named at their group; BQL protects them unless
- * said otherwise.
+ * hands it to DMA engines, -request.c knows how the host lays out DMA requests,
+ * -remap.c owns what the host maps of the BARs.  Fields belong to the file
+ * named at their group; BQL protects them unless said otherwise.
  */
 #ifndef HW_NTB_PCIE_CABLE_EP_INTERNAL_H
 #define HW_NTB_PCIE_CABLE_EP_INTERNAL_H
@@ -23,6 +23,15 @@
 #include "hw/ntb/pcie-cable-window.h"
 
 #define EP_MSI_VECTORS 32
+/* Longest reply to a DMA_READ of @n bytes */
+#define EP_REPLY_SIZE(n) (sizeof(VfuDmaRW) + (n))
+
+/* How the host lays out DMA_READ and DMA_WRITE */
+typedef enum EPDmaLayout {
+    EP_DMA_UNKNOWN,             /* a plain client that nobody has asked yet */
+    EP_DMA_DOCUMENT,            /* VfuDmaRW */
+    EP_DMA_PACKED,              /* VfuDmaRWPacked */
+} EPDmaLayout;
 
 /* What a DMA engine reaches of the host's memory, -dma.c. */
 typedef struct EPExtents EPExtents;
@@ -111,6 +120,9 @@ struct PCIeCableEP {
     QemuEvent dma_left;         /* a user ended a copy */
     int dma_waits;              /* atomic: somebody waits for dma_left */
 
+    /* -request.c */
+    EPDmaLayout dma_layout;     /* of this connection; atomic */
+
     /* -server.c: unmaps and BME changes that vCPUs have not all seen */
     int flushes;                /* atomic */
     uint8_t *xfer;              /* VFU_MAX_XFER bytes, server thread */
@@ -167,6 +179,33 @@ void pcie_cable_ep_dma_add(EPFunction *f, uint64_t addr, uint64_t size,
 void pcie_cable_ep_dma_remove(EPFunction *f, uint64_t addr);
 /* The link or the function's BME has changed. */
 void pcie_cable_ep_dma_update(EPFunction *f);
+
+/*
+ * -request.c: requests to the peer of @conn.  Those that wait drop the BQL
+ * while they do and return 0 or a negative errno, as pcie_cable_conn_call().
+ * Any thread.
+ */
+
+/*
+ * How the peer lays out DMA requests.  When nobody knows yet it is asked to
+ * read nothing at @addr, which a request follows, and has @timeout_ms (0: for
+ * ever) to answer.
+ */
+int pcie_cable_ep_request_layout(PCIeCableEP *cable, PCIeCableConn *conn,
+                                 unsigned fn, uint64_t addr,
+                                 uint32_t timeout_ms, EPDmaLayout *layout);
+/*
+ * Read @size bytes; none pushes the writes before it.  @reply has room for
+ * EP_REPLY_SIZE(@size) bytes, *@data is where in it they are.
+ */
+int pcie_cable_ep_request_read(PCIeCableEP *cable, PCIeCableConn *conn,
+                               unsigned fn, uint64_t addr, void *reply,
+                               uint32_t size, const uint8_t **data);
+/* Write, posted; @done hears of the answer. */
+void pcie_cable_ep_request_write(PCIeCableConn *conn, EPDmaLayout layout,
+                                 unsigned fn, uint64_t addr, const void *data,
+                                 uint32_t size, PCIeCableReplyFn *done,
+                                 void *opaque);
 
 /* -remap.c */
 void pcie_cable_ep_remap_free(EPBar *bar);

@@ -13,6 +13,7 @@
 #include "qemu/osdep.h"
 #include <glib-unix.h>
 #include "qapi/error.h"
+#include "qemu/host-utils.h"
 #include "qemu/main-loop.h"
 #include "pcie-cable-ep-internal.h"
 #include "trace.h"
@@ -80,6 +81,55 @@ void pcie_cable_ep_signal(EPFunction *f, unsigned vector)
     }
 }
 
+/*
+ * Does the function's header name an INTx pin?  A host that follows it, as
+ * QEMU does, insists on an interrupt for it.
+ */
+static bool has_intx(EPFunction *f)
+{
+    BQL_LOCK_GUARD();
+    return f->cable->ops->config_read(f->cable->opaque, f->fn,
+                                      PCI_INTERRUPT_PIN, 1);
+}
+
+static bool check_eventfds(PCIeCableRequest *req, Error **errp)
+{
+    for (unsigned i = 0; i < req->nfds; i++) {
+        if (!fd_is_eventfd(req->fds[i])) {
+            error_setg(errp, "SET_IRQS with a file descriptor that is not an "
+                       "eventfd");
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * INTx of a function that has it.  The controller cannot send Assert_INTx
+ * (nor can the Linux driver of DesignWare endpoints ask for it), so the
+ * eventfd is taken and never signalled, and there is nothing to mask.
+ */
+static bool handle_set_intx(PCIeCableConn *conn, PCIeCableRequest *req,
+                            const VfuIrqSet *set, Error **errp)
+{
+    uint32_t data = set->flags & VFU_IRQ_SET_DATA_TYPE;
+    uint32_t action = set->flags & VFU_IRQ_SET_ACTION_TYPE;
+    bool eventfd = data == VFU_IRQ_SET_DATA_EVENTFD;
+
+    if (set->start || set->count > 1 || !is_power_of_2(action) ||
+        set->flags & ~(VFU_IRQ_SET_DATA_TYPE | VFU_IRQ_SET_ACTION_TYPE) ||
+        (!eventfd && data != VFU_IRQ_SET_DATA_NONE) ||
+        (eventfd && req->nfds && req->nfds != set->count)) {
+        pcie_cable_conn_reply_error(conn, &req->hdr, EINVAL);
+        return true;
+    }
+    if (eventfd && !check_eventfds(req, errp)) {
+        return false;
+    }
+    pcie_cable_conn_reply(conn, &req->hdr, set, sizeof(*set), NULL, 0);
+    return true;
+}
+
 static bool handle_set_irqs(PCIeCableEP *cable, PCIeCableConn *conn,
                             EPFunction *f, PCIeCableRequest *req,
                             Error **errp)
@@ -89,6 +139,10 @@ static bool handle_set_irqs(PCIeCableEP *cable, PCIeCableConn *conn,
 
     if (!take_fixed(req, &set, sizeof(set), errp)) {
         return false;
+    }
+    if (set.argsz >= sizeof(set) && set.index == VFU_IRQ_INTX &&
+        has_intx(f)) {
+        return handle_set_intx(conn, req, &set, errp);
     }
     if (set.argsz < sizeof(set) || set.index >= VFU_NUM_IRQS ||
         (set.flags & VFU_IRQ_SET_ACTION_TYPE) != VFU_IRQ_SET_ACTION_TRIGGER ||
@@ -125,12 +179,8 @@ static bool handle_set_irqs(PCIeCableEP *cable, PCIeCableConn *conn,
             pcie_cable_conn_reply_error(conn, &req->hdr, EINVAL);
             return true;
         }
-        for (unsigned i = 0; i < req->nfds; i++) {
-            if (!fd_is_eventfd(req->fds[i])) {
-                error_setg(errp, "SET_IRQS with a file descriptor that is "
-                           "not an eventfd");
-                return false;
-            }
+        if (!check_eventfds(req, errp)) {
+            return false;
         }
         for (unsigned i = 0; i < set.count; i++) {
             int fd = -1;
@@ -225,6 +275,10 @@ static bool handle_irq_info(PCIeCableEP *cable, PCIeCableConn *conn,
     if (info.index == VFU_IRQ_MSI) {
         info.flags = VFU_IRQ_INFO_EVENTFD | VFU_IRQ_INFO_NORESIZE;
         info.count = EP_MSI_VECTORS;
+    } else if (info.index == VFU_IRQ_INTX && has_intx(f)) {
+        info.flags = VFU_IRQ_INFO_EVENTFD | VFU_IRQ_INFO_MASKABLE |
+                     VFU_IRQ_INFO_AUTOMASKED;
+        info.count = 1;
     }
     pcie_cable_conn_reply(conn, &req->hdr, &info, sizeof(info), NULL, 0);
     return true;
@@ -402,24 +456,44 @@ static void reply_after_flush(PCIeCableEP *cable, PCIeCableConn *conn,
     pcie_cable_flush_vcpus(late_reply, late);
 }
 
-static void handle_config_write(PCIeCableEP *cable, PCIeCableConn *conn,
-                                EPFunction *f, PCIeCableRequest *req,
-                                const VfuRegionRW *rw)
+/*
+ * Carry out a write that check_region_rw() allows.  Returns true when its
+ * answer has to wait until the SoC's vCPUs have noticed.
+ */
+static bool region_write(PCIeCableEP *cable, EPFunction *f,
+                         const VfuRegionRW *rw, const uint8_t *data)
 {
+    EPBar *bar = &f->bars[rw->region];
     uint16_t command;
 
+    if (rw->region != VFU_REGION_CONFIG) {
+        if (!memory_enabled(f) ||
+            address_space_write(bar->as, rw->offset, bar->attrs, data,
+                                rw->count) != MEMTX_OK) {
+            trace_pcie_cable_ep_unsupported(f->fn, rw->region, rw->offset);
+        }
+        return false;
+    }
     BQL_LOCK_GUARD();
     command = f->command;
-    config_write(cable, f, rw->offset, req->payload + sizeof(*rw), rw->count);
+    config_write(cable, f, rw->offset, data, rw->count);
     /*
      * When the host sees the completion of a write that cleared BME, or of
      * one behind an unmap, the SoC's accesses have stopped.
      */
-    if (qatomic_read(&cable->flushes) ||
-        (command & ~f->command & PCI_COMMAND_MASTER)) {
-        reply_after_flush(cable, conn, &req->hdr, rw, sizeof(*rw));
+    return qatomic_read(&cable->flushes) ||
+           (command & ~f->command & PCI_COMMAND_MASTER);
+}
+
+static void reply_to_write(PCIeCableEP *cable, PCIeCableConn *conn,
+                           const VfuHdr *hdr, const void *payload, size_t len,
+                           bool late)
+{
+    if (late) {
+        BQL_LOCK_GUARD();
+        reply_after_flush(cable, conn, hdr, payload, len);
     } else {
-        pcie_cable_conn_reply(conn, &req->hdr, rw, sizeof(*rw), NULL, 0);
+        pcie_cable_conn_reply(conn, hdr, payload, len, NULL, 0);
     }
 }
 
@@ -428,7 +502,7 @@ static bool handle_region_write(PCIeCableEP *cable, PCIeCableConn *conn,
                                 Error **errp)
 {
     VfuRegionRW rw;
-    EPBar *bar;
+    bool late;
 
     if (!take_fixed(req, &rw, sizeof(rw), errp)) {
         return false;
@@ -442,17 +516,40 @@ static bool handle_region_write(PCIeCableEP *cable, PCIeCableConn *conn,
         pcie_cable_conn_reply_error(conn, &req->hdr, EINVAL);
         return true;
     }
-    if (rw.region == VFU_REGION_CONFIG) {
-        handle_config_write(cable, conn, f, req, &rw);
-        return true;
+    late = region_write(cable, f, &rw, req->payload + sizeof(rw));
+    reply_to_write(cable, conn, &req->hdr, &rw, sizeof(rw), late);
+    return true;
+}
+
+/* Small writes that a client with a full queue put together, in their order */
+static bool handle_region_write_multi(PCIeCableEP *cable, PCIeCableConn *conn,
+                                      EPFunction *f, PCIeCableRequest *req,
+                                      Error **errp)
+{
+    VfuWriteMulti multi;
+    VfuWriteOne one;
+    uint64_t n;
+    bool late = false;
+
+    if (!take_fixed(req, &multi, sizeof(multi), errp)) {
+        return false;
     }
-    bar = &f->bars[rw.region];
-    if (!memory_enabled(f) ||
-        address_space_write(bar->as, rw.offset, bar->attrs,
-                            req->payload + sizeof(rw), rw.count) != MEMTX_OK) {
-        trace_pcie_cable_ep_unsupported(f->fn, rw.region, rw.offset);
+    n = (req->len - sizeof(multi)) / sizeof(one);
+    if (multi.count != n || sizeof(multi) + n * sizeof(one) != req->len) {
+        error_setg(errp, "REGION_WRITE_MULTI of %" PRIu64 " writes carries "
+                   "%zu bytes", multi.count, req->len - sizeof(multi));
+        return false;
     }
-    pcie_cable_conn_reply(conn, &req->hdr, &rw, sizeof(rw), NULL, 0);
+    /* The answer says how many were good. */
+    for (multi.count = 0; multi.count < n; multi.count++) {
+        memcpy(&one, req->payload + sizeof(multi) + multi.count * sizeof(one),
+               sizeof(one));
+        if (one.rw.count > VFU_WRITE_ONE_MAX || !check_region_rw(f, &one.rw)) {
+            break;
+        }
+        late |= region_write(cable, f, &one.rw, one.data);
+    }
+    reply_to_write(cable, conn, &req->hdr, &multi, sizeof(multi), late);
     return true;
 }
 
@@ -582,6 +679,8 @@ bool pcie_cable_ep_request(void *opaque, PCIeCableConn *conn,
         return handle_region_read(cable, conn, f, req, errp);
     case VFU_REGION_WRITE:
         return handle_region_write(cable, conn, f, req, errp);
+    case VFU_REGION_WRITE_MULTI:
+        return handle_region_write_multi(cable, conn, f, req, errp);
     case VFU_DEVICE_RESET:
         return handle_reset(cable, conn, f, req, errp);
     default:

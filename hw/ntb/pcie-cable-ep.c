@@ -90,11 +90,16 @@ static void ep_answer_version(PCIeCableEP *cable, const VfuHdr *hdr)
     PCIeCableCaps caps = {
         .max_msg_fds = VFU_MAX_FDS,
         .max_data_xfer_size = VFU_MAX_XFER,
+        .write_multiple = cable->peer.write_multiple,
         .region_remap = cable->peer.region_remap,
         .link_state = cable->peer.link_state,
     };
     g_autoptr(GByteArray) payload = pcie_cable_caps_encode(&caps);
 
+    if (cable->peer.link_state) {
+        /* One of our own, which follows the document. */
+        qatomic_set(&cable->dma_layout, EP_DMA_DOCUMENT);
+    }
     pcie_cable_conn_reply(cable->conn, hdr, payload->data, payload->len,
                           NULL, 0);
     cable->negotiated = true;
@@ -179,6 +184,7 @@ static void ep_serve(PCIeCableEP *cable, int fd)
     bql_lock();
     cable->negotiated = false;
     cable->version_waits = false;
+    qatomic_set(&cable->dma_layout, EP_DMA_UNKNOWN);
     qatomic_rcu_set((void **)&cable->conn, conn);
     bql_unlock();
     trace_pcie_cable_ep_connected();
@@ -289,7 +295,12 @@ static int ep_listen(const char *path, Error **errp)
 static void ep_exit(Notifier *notifier, void *data)
 {
     PCIeCableEP *cable = container_of(notifier, PCIeCableEP, exit_notifier);
+    PCIeCableConn *conn = pcie_cable_ep_get_conn(cable);
 
+    if (conn) {
+        pcie_cable_conn_close(conn, "the endpoint's machine ends");
+        pcie_cable_conn_unref(conn);
+    }
     unlink(cable->socket_path);
 }
 

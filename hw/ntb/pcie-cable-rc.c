@@ -257,9 +257,10 @@ static bool rc_handshake(PCIeCableRC *rc, Error **errp)
     g_autoptr(GByteArray) offer = pcie_cable_caps_encode(&caps);
     g_autofree uint8_t *reply = g_malloc(VFU_MAX_MSG);
     size_t got;
-    int error = pcie_cable_conn_call_version(rc->conn, offer, reply,
-                                             VFU_MAX_MSG, &got,
-                                             RC_SETUP_TIMEOUT_MS);
+    int error = pcie_cable_conn_call_upto(rc->conn, VFU_VERSION, 0,
+                                          offer->data, offer->len, reply,
+                                          VFU_MAX_MSG, &got,
+                                          RC_SETUP_TIMEOUT_MS);
 
     if (error) {
         error_setg_errno(errp, -error, "no answer to VERSION");

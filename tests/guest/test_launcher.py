@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from lablib import agent, state, topology
+from lablib import agent, apt, state, stock_qemu, topology
 from lablib.ui import LabError
 
 
@@ -51,12 +51,76 @@ def test_attributes_keep_the_order_of_the_file():
     ("db_count = 16", '"../x" = 16', "configfs"),
     ('driver = "pci_epf_vntb"', 'driver = "x; reboot"', "driver"),
     ("[cable]", "[cable", "changed.toml"),
+    ("msi-parent = true", 'qemu = "stock"', "qemu"),
+    ("[rc]", '[rc]\nqemu = "theirs"', "theirs"),
 ])
 def test_mistakes_are_named(changed, old, new, word):
     with pytest.raises(LabError) as e:
         changed(old, new)
     assert word in str(e.value)
     assert "\n" not in str(e.value)
+
+
+def program(tmp_path, script):
+    """An executable that is a shell script."""
+    file = tmp_path / "qemu-system-aarch64"
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+    return file
+
+
+# What a QEMU answers to --version, -cpu help and -device vfio-user-pci,help
+QEMU = """case "$*" in
+--version) echo 'QEMU emulator version 11.1.3 (Debian)';;
+*-cpu*) echo 'Available CPUs:'; echo '  cortex-a57';;
+*vfio-user-pci,help) echo 'socket=<SocketAddress>';;
+esac"""
+
+
+def test_rc_emulator_is_known(tmp_path):
+    path = program(tmp_path, QEMU)
+    assert stock_qemu.check(path) == stock_qemu.Emulator(path, "11.1.3")
+
+
+@pytest.mark.parametrize("script, word", [
+    ("echo hello", "no QEMU"),
+    ("exit 1", "no QEMU"),
+    (QEMU.replace("cortex-a57", "Cascadelake"), "no aarch64 machine"),
+    (QEMU.replace("11.1.3", "10.0.13").replace("echo 'socket", "exit 1 #"),
+     "QEMU 10.0.13 has no device vfio-user-pci"),
+])
+def test_programs_that_cannot_play_the_rc(tmp_path, script, word):
+    path = program(tmp_path, script)
+    with pytest.raises(LabError, match=word) as e:
+        stock_qemu.check(path)
+    assert str(path) in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+def test_rc_emulator_that_may_not_be_executed(tmp_path):
+    path = program(tmp_path, QEMU)
+    path.chmod(0o644)
+    with pytest.raises(LabError, match="may not be executed"):
+        stock_qemu.check(path)
+    with pytest.raises(LabError, match="no such program"):
+        stock_qemu.check(tmp_path / "none")
+    path.chmod(0o755)
+    path.write_bytes(b"\x7fELF, but not really")
+    with pytest.raises(LabError, match="[Ff]ormat"):
+        stock_qemu.check(path)
+
+
+def test_mirror_without_an_rc_emulator(tmp_path, monkeypatch):
+    def none(suite, _base, _tar):
+        raise apt.NotInSuite(suite)
+    monkeypatch.setattr(stock_qemu.paths, "CACHE", tmp_path)
+    monkeypatch.setattr(stock_qemu, "_download", none)
+    with pytest.raises(stock_qemu.NotAvailable) as e:
+        stock_qemu.fetch()
+    for suite, _base in stock_qemu.SUITES:
+        assert suite in str(e.value)
+    assert "--rc-qemu" in str(e.value)
+    assert list((tmp_path / "stock-qemu").iterdir()) == []
 
 
 def test_process_is_told_from_a_later_one_with_its_pid():

@@ -508,7 +508,8 @@ static void test_info_values(void)
     VfuRegionInfo region = { .argsz = sizeof(region) };
     VfuIrqInfo irq = { .argsz = sizeof(irq) };
     static const uint16_t unknown[] = {
-        0, VFU_DEVICE_GET_REGION_IO_FDS, VFU_DMA_READ, VFU_DMA_WRITE, 14, 99,
+        0, VFU_DEVICE_GET_REGION_IO_FDS, VFU_DMA_READ, VFU_DMA_WRITE, 14, 16,
+        17, 18, 99,
         VFU_REGION_REMAP, VFU_LINK_STATE, 0xffff,
     };
 

@@ -9,6 +9,7 @@
 typedef struct PCIeCableCaps {
     uint64_t max_msg_fds;
     uint64_t max_data_xfer_size; /* bytes */
+    bool write_multiple;
     bool region_remap;          /* our extension */
     bool link_state;            /* our extension */
 } PCIeCableCaps;

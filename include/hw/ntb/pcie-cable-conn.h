@@ -113,10 +113,14 @@ int pcie_cable_conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                          const void *data, size_t data_len,
                          void *reply, size_t reply_len, uint32_t timeout_ms);
 
-/* The same for VERSION, whose reply has *@got bytes, at most @reply_max. */
-int pcie_cable_conn_call_version(PCIeCableConn *conn, const GByteArray *offer,
-                                 void *reply, size_t reply_max, size_t *got,
-                                 uint32_t timeout_ms);
+/*
+ * The same where the length of the reply is not known before: it has *@got
+ * bytes, at most @reply_max.
+ */
+int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
+                              unsigned fn, const void *fixed, size_t fixed_len,
+                              void *reply, size_t reply_max, size_t *got,
+                              uint32_t timeout_ms);
 
 /*
  * Flow control of posted writes: wait while the peer is far behind, @timeout_ms

@@ -37,6 +37,7 @@ enum VfuCommand {
     VFU_DMA_READ                = 11,
     VFU_DMA_WRITE               = 12,
     VFU_DEVICE_RESET            = 13,
+    VFU_REGION_WRITE_MULTI      = 15,
     /* Extension "region-remap", server to client */
     VFU_REGION_REMAP            = 0x8001,
     /* Extension "link-state", server to client */
@@ -69,6 +70,7 @@ QEMU_BUILD_BUG_ON(sizeof(VfuVersion) != 4);
 #define VFU_CAP_MAX_XFER        "max_data_xfer_size"
 #define VFU_CAP_PGSIZES         "pgsizes"
 #define VFU_CAP_MAX_DMA_MAPS    "max_dma_maps"
+#define VFU_CAP_WRITE_MULTIPLE  "write_multiple"
 #define VFU_CAP_REGION_REMAP    "region-remap"
 #define VFU_CAP_LINK_STATE      "link-state"
 
@@ -141,6 +143,8 @@ typedef struct VfuIrqInfo {
 QEMU_BUILD_BUG_ON(sizeof(VfuIrqInfo) != 16);
 
 #define VFU_IRQ_INFO_EVENTFD    0x1u
+#define VFU_IRQ_INFO_MASKABLE   0x2u
+#define VFU_IRQ_INFO_AUTOMASKED 0x4u
 #define VFU_IRQ_INFO_NORESIZE   0x8u
 
 enum VfuIrq {
@@ -179,12 +183,36 @@ typedef struct VfuRegionRW {
 } VfuRegionRW;
 QEMU_BUILD_BUG_ON(sizeof(VfuRegionRW) != 16);
 
+/* VFU_REGION_WRITE_MULTI, then @count times VfuWriteOne; its reply */
+typedef struct VfuWriteMulti {
+    uint64_t count;             /* of writes; in the reply: carried out */
+} VfuWriteMulti;
+QEMU_BUILD_BUG_ON(sizeof(VfuWriteMulti) != 8);
+
+#define VFU_WRITE_ONE_MAX       8u
+
+typedef struct VfuWriteOne {
+    VfuRegionRW rw;             /* at most VFU_WRITE_ONE_MAX bytes */
+    uint8_t data[VFU_WRITE_ONE_MAX];
+} VfuWriteOne;
+QEMU_BUILD_BUG_ON(sizeof(VfuWriteOne) != 24);
+
 /* VFU_DMA_READ and VFU_DMA_WRITE, then data */
 typedef struct VfuDmaRW {
     uint64_t address;
     uint64_t count;
 } VfuDmaRW;
 QEMU_BUILD_BUG_ON(sizeof(VfuDmaRW) != 16);
+
+/*
+ * The same as QEMU's own client (hw/vfio-user, 10.1 and later) has it, other
+ * than the document: requests and replies, data right behind.
+ */
+typedef struct QEMU_PACKED VfuDmaRWPacked {
+    uint64_t address;
+    uint32_t count;
+} VfuDmaRWPacked;
+QEMU_BUILD_BUG_ON(sizeof(VfuDmaRWPacked) != 12);
 
 /*
  * VFU_REGION_REMAP (extension "region-remap"): from now on the pages
