@@ -49,7 +49,7 @@ def both(built, two_vm):
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_pair(built, two_vm):
     """Context managers of pairs that differ: make_pair(msi_parent=False)."""
     def make(**changes):

@@ -139,6 +139,20 @@ def test_agent_tells_that_the_vm_has_gone(tmp_path):
             session.run("sleep 1")
 
 
+def test_dead_port_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(agent, "_PATIENCE", 0.1)
+    # Nobody answers at the other end of the first one.
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(tmp_path / "dead"))
+    dead.listen(1)
+    FakeGuest(tmp_path / "a", lambda peer: peer.sendall(b"D 0\n"))
+    with agent.Agent("ep", [tmp_path / "dead", tmp_path / "a"], 10) as session:
+        assert session.run("cmd").status == 0
+        # The dead one has been let go of.
+        with pytest.raises(agent.AgentError, match="does not answer"):
+            agent.Agent("ep", [tmp_path / "dead"], 1)
+
+
 def test_sessions_do_not_share_a_port(tmp_path):
     for name in "ab":
         FakeGuest(tmp_path / name, lambda peer: peer.sendall(b"D 0\n"))
