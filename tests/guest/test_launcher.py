@@ -2,6 +2,7 @@
 """The launcher's own parts, without a VM."""
 
 import base64
+import dataclasses
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from lablib import agent, state, topology
+from lablib import agent, observed, state, topology, vntb
 from lablib.ui import LabError
 
 
@@ -57,6 +58,48 @@ def test_mistakes_are_named(changed, old, new, word):
         changed(old, new)
     assert word in str(e.value)
     assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"mw1": 0x1000}])
+def test_a_driver_without_attributes_needs_no_group(attributes):
+    scripts = []
+
+    class Guest:
+        role, console_log = "ep", "log"
+
+        def run(self, command, **_options):
+            scripts.append(command)
+            return agent.Result(0, "", "")
+
+    tp = topology.load("two-vm")
+    function = dataclasses.replace(tp.function, attributes=attributes)
+    vntb.configure(Guest(), dataclasses.replace(tp, function=function))
+    wants = any("has no attributes" in script for script in scripts)
+    assert wants == bool(attributes)
+
+
+INTERRUPTS = """\
+           CPU0       CPU1
+ 13:        900        800     GICv3  27 Level     arch_timer
+{0}
+IPI0:       100        200       Rescheduling interrupts
+"""
+
+
+@pytest.mark.parametrize("line, found", [
+    ("", ("polled", 0)),
+    (" 57:  3  40  ITS-pMSI-7e000000.pcie-ep  0 Edge  pci_epf_vntb_db\n"
+     " 58:  0   1  ITS-pMSI-7e000000.pcie-ep  1 Edge  pci_epf_vntb_db",
+     ("ITS", 44)),
+    (" 49:  7   0  GICv3 150 Level  dw-edma-core:0, pci_epf_vntb_db",
+     ("embedded", 7)),
+])
+def test_doorbells_are_what_the_guest_says(line, found):
+    class Guest:
+        def output(self, _command):
+            return INTERRUPTS.format(line)
+
+    assert observed.doorbells(Guest()) == found
 
 
 def test_process_is_told_from_a_later_one_with_its_pid():
