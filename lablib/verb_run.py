@@ -7,7 +7,7 @@ import json
 import time
 from typing import Any
 
-from lablib import (observed, pair, setup, state, topology,
+from lablib import (kernel_needs, observed, pair, setup, state, topology,
                     traffic, ui)
 from lablib.pair import Pair
 
@@ -124,6 +124,7 @@ def main(args: argparse.Namespace) -> int:
     begin = time.monotonic()
     tp = topology.load(args.topology)
     built = setup.ensure(args)
+    kernel_needs.check(built, tp)
     report = _Report(tp, built)
     try:
         with pair.running(tp, pair.options_of(args, tp), built,

@@ -4,7 +4,7 @@
 import argparse
 import json
 
-from lablib import pair, setup, state, topology, traffic, ui
+from lablib import kernel_needs, pair, setup, state, topology, traffic, ui
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +19,8 @@ def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     tp = topology.load(args.topology)
     built = setup.ensure(args)
+    if not args.no_ntb:
+        kernel_needs.check(built, tp)
     with pair.running(tp, pair.options_of(args, tp), built, keep=True) as both:
         both.boot(args.timeout)
         if not args.no_ntb:

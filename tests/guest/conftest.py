@@ -17,7 +17,7 @@ sys.path.insert(0, str(REPO))
 # before lablib.state is imported.
 os.environ["VNTB_LAB_RUN_DIR"] = str(REPO / "build" / "run-tests")
 
-from lablib import pair, setup, topology, traffic  # noqa: E402
+from lablib import kernel_needs, pair, setup, topology, traffic  # noqa: E402
 
 OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
            "msi_parent": True}
@@ -38,8 +38,17 @@ def two_vm():
     return topology.load(topology.DEFAULT)
 
 
+@pytest.fixture(scope="session")
+def ntb_kernel(built, two_vm):
+    """Skips what needs the NTB where the kernel's drivers cannot form it."""
+    try:
+        kernel_needs.check(built, two_vm)
+    except kernel_needs.Lacking as e:
+        pytest.skip(str(e))
+
+
 @pytest.fixture(scope="module")
-def both(built, two_vm):
+def both(built, two_vm, ntb_kernel):
     """A pair with its NTB formed; a module's tests share it."""
     with pair.running(two_vm, OPTIONS, built) as running:
         running.boot()

@@ -7,6 +7,9 @@ import pytest
 
 from lablib import observed, traffic, vntb
 
+pytestmark = pytest.mark.usefixtures("ntb_kernel")
+
+
 def assert_pings(both):
     traffic.first_ping(both.rc, both.ep)
     for source, to in ((both.ep, both.rc), (both.rc, both.ep)):
