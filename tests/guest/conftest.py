@@ -69,6 +69,17 @@ def make_pair(built, two_vm):
     return make
 
 
+def _without_kernel(words: list[str]) -> list[str]:
+    """@words without the options that choose a kernel, and their values."""
+    kept, rest = [], iter(words)
+    for word in rest:
+        if not word.startswith("--kernel-"):
+            kept.append(word)
+        elif word != "--kernel-debug":
+            next(rest)
+    return kept
+
+
 @dataclasses.dataclass
 class Launcher:
     """`./lab` with a run directory and a socket directory of its own."""
@@ -83,6 +94,8 @@ class Launcher:
     def words(self, verb: str, *args: str) -> list[str]:
         """The command line of a verb, with the options of this test run."""
         own = shlex.split(os.environ.get("VNTB_LAB_OPTIONS", ""))
+        if "--kernel-image" in args:
+            own = _without_kernel(own)
         return [str(REPO / "lab"), verb, *own, *args]
 
     def run(self, verb: str, *args: str, **more: str

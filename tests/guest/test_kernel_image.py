@@ -10,7 +10,7 @@ from lablib import kernel_image, kernel_needs, paths
 from lablib.ui import LabError
 
 
-pytestmark = pytest.mark.usefixtures("ntb_kernel")
+needs_ntb = pytest.mark.usefixtures("ntb_kernel")
 
 
 @pytest.fixture
@@ -108,6 +108,7 @@ def test_an_image_without_modules_is_refused(image, built, two_vm):
     assert "\n" not in str(e.value)
 
 
+@needs_ntb
 def test_drivers_that_are_not_there_are_named(image, built, installed, two_vm,
                                               tmp_path):
     mine = tmp_path / "lib/modules" / built.kernel_release
@@ -126,6 +127,7 @@ def test_drivers_that_are_not_there_are_named(image, built, installed, two_vm,
                            two_vm)
 
 
+@needs_ntb
 def test_parts_of_drivers_that_are_not_there_are_named(built, two_vm):
     header = two_vm.function.header | {"deviceid": 0x1234}
     later = dataclasses.replace(
@@ -137,6 +139,7 @@ def test_parts_of_drivers_that_are_not_there_are_named(built, two_vm):
     assert "ntb_hw_epf does not know 1912:1234" in str(e.value)
 
 
+@needs_ntb
 def test_the_ntb_forms_with_an_image(launcher, built, tmp_path):
     image = shutil.copy(built.kernel, tmp_path)
     refused = launcher.run("up", "--kernel-image", str(image))
