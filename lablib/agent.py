@@ -16,6 +16,8 @@ from lablib.ui import LabError
 
 # Sessions a guest can serve at once; each is a virtio-serial port.
 PORTS = 4
+# Seconds a port gets to answer before the next one is asked too.
+_PATIENCE = 3.0
 # Bytes of standard input a line carries.
 _CHUNK = 24576
 
@@ -46,9 +48,46 @@ class Result:
     stderr: str
 
 
+def _nonce() -> bytes:
+    return b"S " + secrets.token_hex(8).encode()
+
+
 def _line(kind: str, payload: bytes) -> bytes:
     return (f"{kind} {len(payload)} ".encode() + base64.b64encode(payload)
             + b"\n")
+
+
+class _Port:
+    """A port of a guest that this process has for itself."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.lock = lock
+        self.buffer = b""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self.sock.connect(str(path))
+        except OSError:
+            self.close()
+            raise
+
+    @staticmethod
+    def take(path: Path) -> "Optional[_Port]":
+        """Connect with the port @path; None when another session has it."""
+        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
+                       0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            return None
+        return _Port(path, lock)
+
+    def close(self) -> None:
+        """Hang up and let others have it."""
+        self.sock.close()
+        if self.lock >= 0:
+            os.close(self.lock)
+            self.lock = -1
 
 
 class Agent:
@@ -57,49 +96,78 @@ class Agent:
     sessions with one guest are independent of each other.
 
     @sockets names the guest's ports in turn; the first one that nobody uses
-    is taken.  @gone is a descriptor that becomes readable when the VM ends,
-    or None.
+    is taken, or a later one when it does not answer.  @gone is a descriptor
+    that becomes readable when the VM ends, or None.
     """
 
     def __init__(self, vm: str, sockets: list[Path], timeout: float,
                  gone: Optional[int] = None) -> None:
         self.vm = vm
         self._gone = gone
-        self._buffer = b""
-        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._lock = -1
-        try:
-            self._connect(sockets)
-            self._sync(timeout)
-        except BaseException:
-            self.close()
-            raise
+        self._port = self._connect(sockets, timeout)
 
-    def _connect(self, sockets: list[Path]) -> None:
-        for path in sockets:
-            lock = os.open(f"{path}.lock",
-                           os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _connect(self, sockets: list[Path], timeout: float) -> _Port:
+        """A port whose server in the guest answers."""
+        rest, asked = list(sockets), []
+        nonce = _nonce()
+        deadline = time.monotonic() + timeout
+        try:
+            while True:
+                port = self._ask_next(rest, nonce)
+                if port:
+                    asked.append(port)
+                elif not asked:
+                    raise AgentError(
+                        f"all {len(sockets)} sessions of {self.vm} are in "
+                        "use; end one of the other `./lab exec`")
+                until = min(deadline, time.monotonic() + _PATIENCE) \
+                    if rest else deadline
+                found = self._await_nonce(asked, nonce, until)
+                if found:
+                    asked.remove(found)
+                    return found
+                if time.monotonic() >= deadline:
+                    raise AgentError(f"the agent of {self.vm} does not answer "
+                                     f"after {timeout:.0f} s")
+        finally:
+            for port in asked:
+                port.close()
+
+    def _ask_next(self, rest: list[Path], nonce: bytes) -> Optional[_Port]:
+        """Take the next free port of @rest and greet its server."""
+        while rest:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(lock)
-                continue
-            self._lock = lock
-            try:
-                self._sock.connect(str(path))
+                port = _Port.take(rest.pop(0))
             except OSError as e:
                 raise AgentError(f"cannot reach the agent of {self.vm}: "
                                  f"{e.strerror}") from e
-            return
-        raise AgentError(f"all {len(sockets)} sessions of {self.vm} are in "
-                         "use; end one of the other `./lab exec`")
+            if port:
+                try:
+                    self._send(b"\n" + nonce + b"\n", port)
+                except BaseException:
+                    port.close()
+                    raise
+                return port
+        return None
+
+    def _await_nonce(self, ports: list[_Port], nonce: bytes, deadline: float
+                     ) -> Optional[_Port]:
+        """The first of @ports that answers; None when none has by @deadline."""
+        while True:
+            for port in ports:
+                # What another session left unread comes before our nonce.
+                while b"\n" in port.buffer:
+                    line, port.buffer = port.buffer.split(b"\n", 1)
+                    if line == nonce:
+                        return port
+            try:
+                self._fill(ports, deadline)
+            except TimeoutError:
+                return None
 
     def close(self) -> None:
         """End the session, and the command that runs in it."""
-        self._sock.close()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self._port.close()
 
     def __enter__(self) -> "Agent":
         return self
@@ -107,47 +175,52 @@ class Agent:
     def __exit__(self, *_exc: object) -> None:
         self.close()
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, data: bytes, port: Optional[_Port] = None) -> None:
+        sock = (port or self._port).sock
         try:
-            self._sock.settimeout(30)
-            self._sock.sendall(data)
+            sock.settimeout(30)
+            sock.sendall(data)
         except OSError as e:
             raise AgentLost(f"lost the agent of {self.vm}: {e}") from e
 
+    def _fill(self, ports: list[_Port], deadline: Optional[float]) -> None:
+        """Read what one of @ports has; TimeoutError at @deadline."""
+        wait = [p.sock for p in ports] + ([] if self._gone is None
+                                          else [self._gone])
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise TimeoutError
+        ready = select.select(wait, [], [], left)[0]
+        port = next((p for p in ports if p.sock in ready), None)
+        if port is None:
+            if ready:
+                raise AgentLost(f"{self.vm} ended")
+            return
+        try:
+            piece = port.sock.recv(1 << 18)
+        except OSError as e:
+            raise AgentLost(f"lost the agent of {self.vm}: "
+                            f"{e.strerror}") from e
+        if not piece:
+            raise AgentLost(f"lost the agent of {self.vm}: its VM has gone")
+        port.buffer += piece
+
     def _receive(self, deadline: Optional[float]) -> bytes:
         """The next line, without its end; TimeoutError at @deadline."""
-        while b"\n" not in self._buffer:
-            wait = [self._sock] + ([] if self._gone is None else [self._gone])
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                raise TimeoutError
-            ready = select.select(wait, [], [], left)[0]
-            if self._sock in ready:
-                try:
-                    piece = self._sock.recv(1 << 18)
-                except OSError as e:
-                    raise AgentLost(f"lost the agent of {self.vm}: "
-                                    f"{e.strerror}") from e
-                if not piece:
-                    raise AgentLost(f"lost the agent of {self.vm}: its VM "
-                                    "has gone")
-                self._buffer += piece
-            elif ready:
-                raise AgentLost(f"{self.vm} ended")
-        line, self._buffer = self._buffer.split(b"\n", 1)
+        port = self._port
+        while b"\n" not in port.buffer:
+            self._fill([port], deadline)
+        line, port.buffer = port.buffer.split(b"\n", 1)
         return line
 
     def _sync(self, timeout: float) -> None:
-        # What another session left unread comes before our nonce.
-        nonce = b"S " + secrets.token_hex(8).encode()
-        deadline = time.monotonic() + timeout
+        """End what runs, throw away what is unread."""
+        nonce = _nonce()
         self._send(b"\n" + nonce + b"\n")
-        try:
-            while self._receive(deadline) != nonce:
-                pass
-        except TimeoutError:
+        if not self._await_nonce([self._port], nonce,
+                                 time.monotonic() + timeout):
             raise AgentError(f"the agent of {self.vm} does not answer after "
-                             f"{timeout:.0f} s") from None
+                             f"{timeout:.0f} s")
 
     def stream(self, command: str, out: Sink, err: Sink,
                timeout: Optional[float] = None, stdin: bytes = b"",
@@ -167,7 +240,8 @@ class Agent:
             self._send(b"E\n")
         try:
             while True:
-                if stdin_fd is not None and b"\n" not in self._buffer:
+                if stdin_fd is not None \
+                        and b"\n" not in self._port.buffer:
                     stdin_fd = self._pass_input(stdin_fd, deadline)
                     continue
                 kind, _, rest = self._receive(deadline).partition(b" ")
@@ -186,7 +260,7 @@ class Agent:
 
     def _pass_input(self, fd: int, deadline: Optional[float]) -> Optional[int]:
         """Wait for input on @fd or a line; returns @fd until its end."""
-        wait: list = [self._sock, fd]
+        wait: list = [self._port.sock, fd]
         if self._gone is not None:
             wait.append(self._gone)
         left = None if deadline is None else max(0, deadline - time.monotonic())
@@ -198,7 +272,8 @@ class Agent:
         if not ready:
             raise TimeoutError
         # A line, or the end of the VM: make _receive() have a look.
-        self._buffer = self._receive(deadline) + b"\n" + self._buffer
+        line = self._receive(deadline)
+        self._port.buffer = line + b"\n" + self._port.buffer
         return fd
 
     def run(self, command: str, timeout: float = 60, stdin: bytes = b"",

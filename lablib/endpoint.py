@@ -34,8 +34,8 @@ def configure(ep: Vm, topology: Topology, timeout: float = 30) -> None:
     """
     Make the function of @topology on the EP, bind it, start the controller.
 
-    The driver adds a group of its own below the function, named after the
-    device: the attributes that are not of the PCI header live there.
+    A driver that has attributes besides those of the PCI header adds a group
+    of its own below the function, named after the device: they live there.
     """
     function = topology.function
     name = controller(ep, timeout)
@@ -47,8 +47,9 @@ def configure(ep: Vm, topology: Topology, timeout: float = 30) -> None:
             f"cd {top}/{_FUNCTION}"]
     body += [f"put $PWD/{key} {value:#x}"
              for key, value in function.header.items()]
-    body += [f'any "$PWD/{function.driver}.*" || fail "{function.driver} '
-             'has no attributes"', "own=$found"]
+    if function.attributes:
+        body += [f'any "$PWD/{function.driver}.*" || fail "{function.driver} '
+                 'has no attributes"', "own=$found"]
     body += [f"put $own/{key} {value:#x}"
              for key, value in function.attributes.items()]
     guest_script.run(ep, "\n".join(body), "endpoint configuration", timeout)

@@ -33,6 +33,17 @@ any() {
 	done
 	false
 }
+# What is built in need not be loaded and cannot be unloaded.
+modprobe() {
+	case $1 in
+	-r) [ -e /sys/module/$2/initstate ] || return 0 ;;
+	*)
+		for driver in /sys/module/$1 /sys/bus/*/drivers/$1; do
+			[ ! -d "$driver" ] || return 0
+		done ;;
+	esac
+	command modprobe "$@"
+}
 """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest kernel: Debian's Linux, the user's tree, or the user's Image."""
+"""The guest kernel, compiled: Debian's Linux or the user's tree."""
 
 import dataclasses
 import os
@@ -14,17 +14,6 @@ LOG = "setup-kernel.log"
 CONFIG = paths.REPO / "guest-kernel" / "config"
 OLDEST = (6, 12)
 
-# The arm64 Image header (Documentation/arch/arm64/booting.rst).
-_MAGIC_OFFSET = 56
-_MAGIC = b"ARM\x64"
-_OTHER_IMAGES = (
-    (0, b"\x1f\x8b", "a gzip file (Image.gz?); unpack it with gunzip"),
-    (0, b"\x7fELF", "an ELF file (vmlinux?); pass arch/arm64/boot/Image"),
-    (0x202, b"HdrS", "an x86 kernel; pass an arm64 Image"),
-    (0x24, b"\x18\x28\x6f\x01", "a 32-bit ARM zImage; pass an arm64 Image"),
-    (4, b"zimg", "a compressed EFI image (vmlinuz.efi); pass the Image"),
-)
-
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
@@ -33,19 +22,54 @@ class Kernel:
     release: str
     modules: Path
     source: Optional[Path]
-    # Options of our fragments that this kernel's source does not have.
+    # Options of the fragments that are not set in this kernel.
     missing: tuple[str, ...] = ()
+    # Has debug information when the user asked for gdb.
+    vmlinux: Optional[Path] = None
 
 
-def _fragments(debug: bool) -> dict[str, str]:
-    names = ["base", "compat", "ntb"] + (["debug"] if debug else [])
+@dataclasses.dataclass(frozen=True)
+class Wishes:
+    """
+    What goes into the config besides base, compat and ntb: the fragment
+    @debug, debug information for @gdb, and the user's own @files, last.
+    """
+    debug: bool = False
+    gdb: bool = False
+    files: tuple[Path, ...] = ()
+
+
+def _read_fragment(file: Path) -> str:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError, UnicodeDecodeError):
+        raise ui.LabError(f"--kernel-config {file}: no text file; pass a "
+                          "fragment of a .config") from None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.startswith("#") \
+                and not re.match(r"CONFIG_\w+=", line):
+            raise ui.LabError(f"--kernel-config {file}:{number}: '{line}' is "
+                              "no line of a .config (CONFIG_NAME=value)")
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _fragments(wishes: Wishes) -> dict[str, str]:
+    """The fragments by name, in the order in which they win."""
+    names = ["base", "compat", "ntb"] + (["debug"] if wishes.debug else []) \
+        + (["gdb"] if wishes.gdb else [])
     return {name: (CONFIG / f"{name}.fragment").read_text(encoding="utf-8")
-            for name in names}
+            for name in names} | \
+           {str(file): _read_fragment(file) for file in wishes.files}
+
+
+def tool_prefix() -> str:
+    """What the names of the compiler for arm64 and its tools begin with."""
+    return "" if apt.native_arch() == "arm64" else "aarch64-linux-gnu-"
 
 
 def make_command() -> list[str]:
     """`make` for an arm64 kernel on this machine, with ccache if present."""
-    prefix = "" if apt.native_arch() == "arm64" else "aarch64-linux-gnu-"
+    prefix = tool_prefix()
     words = ["make", "ARCH=arm64", f"CROSS_COMPILE={prefix}"]
     if shutil.which("ccache"):
         words.append(f"CC=ccache {prefix}gcc")
@@ -60,27 +84,32 @@ def _environment(base: Path) -> dict[str, str]:
 
 
 def _missing(config: Path, fragments: dict[str, str]) -> tuple[str, ...]:
-    have = set(config.read_text(encoding="utf-8").splitlines())
-    wanted = [line for name, text in fragments.items() if name != "compat"
-              for line in text.splitlines() if line.startswith("CONFIG_")]
-    return tuple(line.split("=")[0] for line in wanted if line not in have)
+    """Options that the fragments set and @config has not so."""
+    have = dict(re.findall(r"^(CONFIG_\w+)=(.*)$",
+                           config.read_text(encoding="utf-8"), re.MULTILINE))
+    wanted: dict[str, str] = {}
+    for name, text in fragments.items():
+        if name != "compat":
+            wanted |= dict(re.findall(r"^(CONFIG_\w+)=(.*?)\s*$", text,
+                                      re.MULTILINE))
+    return tuple(option for option, value in wanted.items()
+                 if have.get(option, "n") != value)
 
 
 def _configure(make: list[str], source: Path, build: Path, env: dict[str, str],
                fragments: dict[str, str]) -> tuple[str, ...]:
-    """Write build/.config unless it comes from these fragments already."""
-    text = "".join(fragments.values())
+    """
+    Write build/.config; returns the options that did not take effect.
+
+    The tree's own Kconfig files may have changed: it is always made anew.
+    kconfig leaves a .config alone that it would only write again, and its
+    users compare values, so nothing is compiled for that.
+    """
     merged = build / "lab.config"
-    if not (build / ".config").is_file() or not merged.is_file() \
-            or merged.read_text(encoding="utf-8") != text:
-        merged.write_text(text, encoding="utf-8")
-        try:
-            proc.run([*make, "-C", source, f"O={build}",
-                      f"KCONFIG_ALLCONFIG={merged}", "allnoconfig"], LOG,
-                     env=env, what="configuring the kernel")
-        except proc.ToolFailed:
-            merged.unlink()
-            raise
+    merged.write_text("".join(fragments.values()), encoding="utf-8")
+    proc.run([*make, "-C", source, f"O={build}",
+              f"KCONFIG_ALLCONFIG={merged}", "allnoconfig"], LOG,
+             env=env, what="configuring the kernel")
     return _missing(build / ".config", fragments)
 
 
@@ -129,12 +158,16 @@ def _release(target: Path) -> str:
     return (target / "release").read_text(encoding="ascii").strip()
 
 
-def default(debug: bool = False) -> Kernel:
+def _kernel(target: Path, source: Path, missing: tuple[str, ...]) -> Kernel:
+    return Kernel(target / "Image", _release(target), target / "modules",
+                  source, missing, target / "build" / "vmlinux")
+
+
+def default(wishes: Wishes = Wishes()) -> Kernel:
     """Debian's kernel source with our fragments, built once."""
     tree = sources.linux()
-    fragments = _fragments(debug)
-    compiler = proc.output(["aarch64-linux-gnu-gcc", "-dumpfullversion"]) \
-        or proc.output(["gcc", "-dumpfullversion"])
+    fragments = _fragments(wishes)
+    compiler = proc.output([f"{tool_prefix()}gcc", "-dumpfullversion"])
     target = paths.CACHE / "kernel" / cache.key(
         tree.version, compiler, *fragments.values())
     done = target / "complete"
@@ -142,11 +175,11 @@ def default(debug: bool = False) -> Kernel:
         missing = _compile(tree.path, target, fragments,
                            f"building Linux {tree.version}")
         done.write_text("\n".join(missing), encoding="ascii")
-    return Kernel(target / "Image", _release(target), target / "modules",
-                  tree.path, tuple(done.read_text(encoding="ascii").split()))
+    return _kernel(target, tree.path,
+                   tuple(done.read_text(encoding="ascii").split()))
 
 
-def _check_tree(source: Path) -> str:
+def check_tree(source: Path) -> str:
     """Is @source a Linux tree we can build?  Returns its version."""
     makefile = source / "Makefile"
     if not makefile.is_file() or not (source / "arch/arm64/Kconfig").is_file():
@@ -161,54 +194,31 @@ def _check_tree(source: Path) -> str:
             f"old, the lab needs {OLDEST[0]}.{OLDEST[1]} or later")
     if (source / ".config").exists() or (source / "include/config").is_dir():
         raise ui.LabError(
-            f"--kernel-src {source}: the tree holds a build of its own, so "
-            "nothing can be built outside it; save its .config and run: make "
-            f"-C {source} ARCH=arm64 mrproper")
+            f"--kernel-src {source}: the tree holds a build of its own, and "
+            "kbuild builds nothing outside such a tree; give the lab a tree "
+            f"without: git -C {source} worktree add --detach DIR (or build "
+            "your own with O= and clean this one with make ARCH=arm64 "
+            "mrproper, which deletes its .config)")
     return f"{version[0]}.{version[1]}.{fields.get('SUBLEVEL', 0)}"
 
 
-def from_tree(source: Path, debug: bool = False) -> Kernel:
+def from_tree(source: Path, wishes: Wishes = Wishes()) -> Kernel:
     """The user's own tree; what changed in it is rebuilt each time."""
     source = source.resolve()
-    version = _check_tree(source)
-    target = paths.CACHE / "kernel" / cache.key("tree", str(source),
-                                                f"debug={debug}")
-    missing = _compile(source, target, _fragments(debug),
+    version = check_tree(source)
+    fragments = _fragments(wishes)
+    # One build directory for each set of fragments: going to and fro between
+    # two of them compiles nothing twice.
+    target = paths.CACHE / "kernel" / cache.key(
+        "tree", str(source), f"debug={wishes.debug}",
+        *(["gdb"] if wishes.gdb else []), *map(str, wishes.files))
+    missing = _compile(source, target, fragments,
                        f"building Linux {version} from {source}")
-    return Kernel(target / "Image", _release(target), target / "modules",
-                  source, missing)
+    return _kernel(target, source, missing)
 
 
-def _check_image(image: Path) -> bytes:
-    """Is @image an arm64 Image?  Returns its content."""
-    if not image.is_file():
-        raise ui.LabError(f"--kernel-image {image}: no such file")
-    data = image.read_bytes()
-    if data[_MAGIC_OFFSET:_MAGIC_OFFSET + len(_MAGIC)] == _MAGIC:
-        return data
-    for offset, magic, meaning in _OTHER_IMAGES:
-        if data[offset:offset + len(magic)] == magic:
-            raise ui.LabError(f"--kernel-image {image}: this is {meaning}")
-    raise ui.LabError(f"--kernel-image {image}: not an arm64 Image (no "
-                      f"ARM\\x64 at offset {_MAGIC_OFFSET}); pass "
-                      "arch/arm64/boot/Image")
-
-
-def from_image(image: Path) -> Kernel:
-    """The user's own Image, booted as it is; it brings no modules."""
-    banner = re.search(rb"Linux version (\S+)", _check_image(image))
-    modules = paths.ensure_dir(paths.BUILD / "no-modules")
-    return Kernel(image.resolve(),
-                  banner.group(1).decode() if banner else "unknown",
-                  modules, None)
-
-
-def check(source: Optional[Path], image: Optional[Path]) -> None:
+def check(source: Optional[Path], wishes: Wishes) -> None:
     """Refuse what the user passed before anything is built."""
-    if source and image:
-        raise ui.LabError("--kernel-image and --kernel-src exclude each other;"
-                          " pass one")
     if source:
-        _check_tree(source.resolve())
-    if image:
-        _check_image(image)
+        check_tree(source.resolve())
+    _fragments(wishes)

@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Optional
 
-from lablib import (apt, cache, graft, kernel_build, paths, proc, qemu_build,
-                    rootfs, stock_qemu, ui)
+from lablib import (apt, cache, graft, kernel_build, kernel_image, paths,
+                    proc, qemu_build, rootfs, stock_qemu, ui)
 
 # Debian packages that building and testing take.
 _PACKAGES = [
@@ -40,8 +40,10 @@ class Built:
     kernel: Path
     kernel_release: str
     kernel_src: Optional[Path]
-    # Options of our fragments that the kernel's source does not have.
+    # Options of our fragments that are not set in the kernel.
     kernel_missing: tuple[str, ...]
+    # The kernel's ELF file for gdb, where there is one.
+    vmlinux: Optional[Path]
     modules: Path
     initramfs: Path
     # What the user wants to play the RC where that is not ours.
@@ -56,6 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                             "(6.12 or later)")
     group.add_argument("--kernel-image", metavar="FILE", type=Path,
                        help="boot this arm64 Image as it is")
+    group.add_argument("--kernel-modules", metavar="DIR", type=Path,
+                       help="the modules of --kernel-image: its "
+                            "INSTALL_MOD_PATH or lib/modules/VERSION "
+                            "(default: looked for beside the Image)")
+    group.add_argument("--kernel-config", metavar="FILE", type=Path,
+                       action="append", default=[],
+                       help="a fragment to add to the guest kernel's "
+                            "configuration; may be given again")
     group.add_argument("--kernel-debug", action="store_true",
                        help="build the guest kernel with KASAN, lockdep and "
                             "the like")
@@ -109,19 +119,33 @@ def packages() -> None:
     apt.install(missing)
 
 
+def _wishes(opts: argparse.Namespace) -> kernel_build.Wishes:
+    # Only the verbs that boot know --gdb.
+    return kernel_build.Wishes(opts.kernel_debug, getattr(opts, "gdb", False),
+                               tuple(opts.kernel_config))
+
+
+def _check_kernel(opts: argparse.Namespace) -> None:
+    if opts.kernel_image:
+        for option in ("kernel_src", "kernel_debug", "kernel_config"):
+            if getattr(opts, option):
+                raise ui.LabError(
+                    f"--kernel-image and --{option.replace('_', '-')} exclude "
+                    "each other: an Image is booted as it is; pass one")
+    kernel_image.check(opts.kernel_image, opts.kernel_modules)
+    kernel_build.check(opts.kernel_src, _wishes(opts))
+
+
 def _kernel(opts: argparse.Namespace) -> kernel_build.Kernel:
     if opts.kernel_image:
-        kernel = kernel_build.from_image(opts.kernel_image)
-        ui.note(f"kernel {kernel.release} from {opts.kernel_image}: it comes "
-                "without modules, the guests have what is built in")
-        return kernel
+        return kernel_image.load(opts.kernel_image, opts.kernel_modules)
     if opts.kernel_src:
-        kernel = kernel_build.from_tree(opts.kernel_src, opts.kernel_debug)
+        kernel = kernel_build.from_tree(opts.kernel_src, _wishes(opts))
     else:
-        kernel = kernel_build.default(opts.kernel_debug)
+        kernel = kernel_build.default(_wishes(opts))
     if kernel.missing:
-        ui.note(f"Linux {kernel.release} does not have "
-                f"{', '.join(kernel.missing)}: what needs them is skipped")
+        ui.note(f"Linux {kernel.release} does not have, or cannot have "
+                f"together, {', '.join(kernel.missing)}")
     return kernel
 
 
@@ -131,7 +155,7 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
 
     Cheap when nothing changed.  Raises LabError with what to do.
     """
-    kernel_build.check(opts.kernel_src, opts.kernel_image)
+    _check_kernel(opts)
     if opts.qemu_src:
         qemu_build.check_tree(opts.qemu_src.resolve())
     if opts.rc_qemu:
@@ -149,5 +173,5 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
         qtests=qemu.qtests, qtest_names=tuple(qemu_build.qtest_names()),
         benches=qemu.benches, qemu_version=qemu.version, kernel=kernel.image,
         kernel_release=kernel.release, kernel_src=kernel.source,
-        kernel_missing=kernel.missing, modules=kernel.modules,
-        initramfs=initramfs, rc_qemu=opts.rc_qemu)
+        kernel_missing=kernel.missing, vmlinux=kernel.vmlinux,
+        modules=kernel.modules, initramfs=initramfs, rc_qemu=opts.rc_qemu)

@@ -13,13 +13,13 @@ from lablib.vm import Vm
 
 _IPERF_PORT = 5201
 _FILE_PORT = 5301
-# Probes behind those that count; see ping().
-_TRAILING = 50
+# Seconds after ping has ended in which answers still count.
+_LATEST = 5
 
 
 @dataclasses.dataclass
 class Ping:
-    """What a series of pings gave."""
+    """What a series of pings gave; the times are those that ping saw."""
     sent: int
     received: int
     rtt_ms: list[float]
@@ -67,39 +67,38 @@ def first_ping(source: Vm, to: Vm, timeout: int = 30) -> None:
                        f"{source.console_log}, {to.console_log}")
 
 
-def _echoes(vm: Vm) -> tuple[int, int]:
-    """Echo requests that @vm has sent and answers that have reached it."""
-    lines = vm.output("grep ^Icmp: /proc/net/snmp").splitlines()
-    counts = dict(zip(*(line.split()[1:] for line in lines)))
-    return int(counts["OutEchos"]), int(counts["InEchoReps"])
-
-
 def ping(source: Vm, to: Vm, count: int = 50) -> Ping:
     """
     Send @count pings, 20 ms apart, and see which are answered.
 
-    ping gives up twice the longest round trip after its last probe, however
-    long -W tells it to wait, so that a host busy with other things loses the
-    last few: probes that do not count follow for another second.
-
-    Nor does ping see all answers: its socket has room for two or three of
-    ntb_netdev's buffers of 64 KiB, and a VM that the host has held back takes
-    more at once. The kernel's counts tell such answers from lost ones.
+    The answers are counted by the kernel. ping itself does not see them all:
+    ntb_netdev receives into buffers of 128 KiB, which is what the socket of
+    ping may hold, so that the second of two answers is dropped there when
+    ping does not run in between.
     """
-    before = _echoes(source)
-    result = source.run(f"ping -c {count + _TRAILING} -i 0.02 "
-                        f"{to.spec.address.ip}", timeout=count + 60,
-                        check=False)
-    if "packets transmitted" not in result.stdout:
+    result = source.run(f"""
+answers() {{
+	awk '/^Icmp:/ {{
+		for (i = 1; i <= NF && !n; i++)
+			if ($i == "InEchoReps")
+				n = i
+		answers = $n
+	}} END {{ print answers }}' /proc/net/snmp
+}}
+before=$(answers)
+ping -c {count} -i 0.02 {to.spec.address.ip}
+left={_LATEST * 100}
+until [ $(($(answers) - before)) -ge {count} ] || [ $((left -= 1)) = 0 ]; do
+	busybox usleep 10000
+done
+echo "answers: $(($(answers) - before))"
+""", timeout=count + 60, check=False)
+    answers = re.search(r"^answers: (\d+)$", result.stdout, re.M)
+    if "packets transmitted" not in result.stdout or not answers:
         raise LabError(f"ping in {source.role} said: "
                        f"{(result.stderr or result.stdout).strip()[-200:]}")
-    answers = {int(number): float(ms) for number, ms in re.findall(
-        r"icmp_seq=(\d+) .*time=([\d.]+) ms", result.stdout)}
-    times = [ms for number, ms in answers.items() if number <= count]
-    sent, answered = (now - then for now, then
-                      in zip(_echoes(source), before))
-    received = count if sent == answered else len(times)
-    return Ping(count, received, times)
+    times = re.findall(r"icmp_seq=\d+ .*time=([\d.]+) ms", result.stdout)
+    return Ping(count, min(int(answers[1]), count), [float(t) for t in times])
 
 
 def _listen(vm: Vm, port: int, command: str, log: str) -> None:

@@ -7,7 +7,8 @@ import json
 import types
 from typing import Any
 
-from lablib import pair, paths, setup, state, topology, ui
+from lablib import (kernel_needs, pair, paths, setup, state, topology,
+                    ui)
 from lablib.ui import LabError
 
 BENCH = paths.REPO / "bench"
@@ -47,6 +48,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
 def _with_pair(args: argparse.Namespace, built: Any,
                benches: list[types.ModuleType]) -> list[dict[str, Any]]:
     tp = topology.load_ntb(args.topology)
+    kernel_needs.check(built, tp)
     rows = []
     with pair.running(tp, pair.options_of(args, tp), built) as both:
         both.boot(args.timeout)

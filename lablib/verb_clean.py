@@ -12,7 +12,7 @@ from lablib import cache, paths, state, ui
 
 # What setup puts in the cache.
 _SHARED = ("debian", "downloads", "guest-modules", "guest-tools", "kernel",
-           "qemu", "rootfs", "sources")
+           "kernel-image", "qemu", "rootfs", "sources")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

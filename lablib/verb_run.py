@@ -7,7 +7,8 @@ import json
 import time
 from typing import Any
 
-from lablib import pair, setup, state, topology, traffic, ui
+from lablib import (kernel_needs, observed, pair, setup, state, topology,
+                    traffic, ui)
 from lablib.pair import Pair
 
 PINGS = 50
@@ -33,8 +34,8 @@ class _Report:
             "boot_s": None, "first_ping_s": None, "total_s": None,
             "ping": {"sent": 0, "received": 0, "rtt_ms_median": None,
                      "directions": []},
-            "iperf": [], "files": [], "transport": "memcpy",
-            "doorbells": "interrupt" if tp.ep.msi_parent else "polled",
+            "iperf": [], "files": [], "transport": None, "doorbells": None,
+            "doorbell_interrupts": None,
             "kernel": built.kernel_release, "qemu": built.qemu_version,
             "rc_qemu": None}
 
@@ -64,6 +65,15 @@ class _Report:
         self.result["files"].append(
             dataclasses.asdict(file) | {"ok": file.ok()})
         self.expect(file.ok(), f"file {file.direction}: sha256 differs")
+
+    def add_drivers(self, both: Pair) -> None:
+        """What the drivers did, not what the topology wants of them."""
+        kind, count = observed.doorbells(both.ep)
+        self.result["doorbells"] = kind
+        self.result["doorbell_interrupts"] = count
+        self.result["transport"] = observed.transport(both.ep, both.rc)
+        self.expect(kind == "polled" or count > 0,
+                    f"doorbells: {kind}, but there was no interrupt")
 
     def summary(self) -> str:
         r = self.result
@@ -116,6 +126,7 @@ def main(args: argparse.Namespace) -> int:
     begin = time.monotonic()
     tp = topology.load_ntb(args.topology)
     built = setup.ensure(args)
+    kernel_needs.check(built, tp)
     report = _Report(tp, built)
     try:
         with pair.running(tp, pair.options_of(args, tp), built,
@@ -130,6 +141,7 @@ def main(args: argparse.Namespace) -> int:
             report.result["first_ping_s"] = round(
                 time.monotonic() - both.started, 2)
             _traffic(both, report, args.seconds)
+            report.add_drivers(both)
             report.result["ok"] = not report.result["failed"]
     except ui.LabError as e:
         report.result["failed"].append(str(e))

@@ -27,13 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _options(args: argparse.Namespace) -> list[str]:
     """The options for setup again, as words."""
     words = []
-    for name in ("kernel_src", "kernel_image", "qemu_src", "qemu_suite",
-                 "rc_qemu"):
+    for name in ("kernel_src", "kernel_image", "kernel_modules", "qemu_src",
+                 "qemu_suite", "rc_qemu"):
         value = getattr(args, name)
         if value:
             option = f"--{name.replace('_', '-')}"
             path = value if isinstance(value, str) else value.resolve()
             words += [option, str(path)]
+    for file in args.kernel_config:
+        words += ["--kernel-config", str(file.resolve())]
     if args.kernel_debug:
         words.append("--kernel-debug")
     return words

@@ -4,8 +4,8 @@
 import argparse
 import json
 
-from lablib import (pair, pci_endpoint, setup, state, topology, traffic,
-                    ui)
+from lablib import (kernel_needs, pair, pci_endpoint, setup, state, topology,
+                    traffic, ui)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +31,8 @@ def main(args: argparse.Namespace) -> int:
         raise ui.LabError(f"the RC of topology {tp.name} starts when the "
                           "endpoint has been configured: --no-ntb cannot be")
     built = setup.ensure(args)
+    if not args.no_ntb:
+        kernel_needs.check(built, tp)
     with pair.running(tp, pair.options_of(args, tp), built, keep=True) as both:
         both.boot(args.timeout)
         if not args.no_ntb:

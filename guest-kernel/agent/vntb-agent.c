@@ -15,7 +15,8 @@
  *   guest:  S NONCE     ready
  *           O DATA      bytes from its standard output
  *           R DATA      bytes from its standard error
- *           D STATUS    it ended: exit status, or 128 + signal
+ *           D STATUS    it ended: exit status, or 128 + signal; 126 when it
+ *                       could not be started, R says why
  *
  * Usage: vntb-agent PREFIX    serves every port whose name starts with PREFIX
  */
@@ -42,6 +43,10 @@
 #define LINE_MAX_BYTES (1 << 20)
 /* Unread standard input that stops us from reading more of it. */
 #define INPUT_MAX (1 << 20)
+/* Ports that are served at most; the lab has four. */
+#define PORTS_MAX 16
+/* Exit status of a command that could not be started, as shells have it. */
+#define CANNOT_RUN 126
 
 struct command {
 	pid_t pid;		/* 0: none runs */
@@ -49,6 +54,12 @@ struct command {
 	unsigned char *input;	/* bytes that its standard input waits for */
 	size_t input_len;
 	bool input_ends;
+};
+
+/* The process that serves a port. */
+struct server {
+	pid_t pid;
+	char device[256];	/* its name in /dev */
 };
 
 static int port_fd;
@@ -186,38 +197,75 @@ static void command_close(void)
 	cmd = (struct command) { .in = -1, .out = -1, .err = -1 };
 }
 
+/* The command that was just asked for cannot run; the next one may. */
+static void command_failed(const char *what)
+{
+	char why[128];
+	int len = snprintf(why, sizeof(why), "vntb-agent: %s: %s\n", what,
+			   strerror(errno));
+
+	command_close();
+	port_bytes('R', (unsigned char *)why, len);
+	port_line("D %d\n", CANNOT_RUN);
+}
+
+/* Runs in the child; @pipes begins with what becomes 0, 1 and 2. */
+static void command_exec(const char *text, const int *pipes)
+{
+	sigset_t none;
+	int fd;
+
+	setsid();
+	spare_oom(false);
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (fd = 0; fd < 3; fd++)
+		dup2(pipes[fd], fd);
+	execl("/bin/sh", "sh", "-c", text, NULL);
+	_exit(127);
+}
+
+/*
+ * Returns when the command has its session and its program: a signal that
+ * follows at once finds its process group.
+ */
 static void command_start(const char *text)
 {
-	int in[2], out[2], err[2];
-	sigset_t none;
+	enum { IN, OUT, ERR, EXEC, PIPES };
+	int theirs[PIPES] = { -1, -1, -1, -1 }, exec_done = -1;
+	int *ours[PIPES] = { &cmd.in, &cmd.out, &cmd.err, &exec_done };
+	const char *failed = NULL;
+	int i, ends[2], error;
+	char end;
 
-	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) ||
-	    pipe2(err, O_CLOEXEC))
-		fatal("pipe");
-	cmd.pid = fork();
-	if (cmd.pid < 0)
-		fatal("fork");
-	if (!cmd.pid) {
-		setsid();
-		spare_oom(false);
-		signal(SIGPIPE, SIG_DFL);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		dup2(in[0], 0);
-		dup2(out[1], 1);
-		dup2(err[1], 2);
-		execl("/bin/sh", "sh", "-c", text, NULL);
-		_exit(127);
+	for (i = 0; i < PIPES; i++) {
+		if (pipe2(ends, O_CLOEXEC)) {
+			failed = "pipe";
+			break;
+		}
+		*ours[i] = ends[i == IN];
+		theirs[i] = ends[i != IN];
+		if (i != EXEC)
+			fcntl(*ours[i], F_SETFL, O_NONBLOCK);
 	}
-	close(in[0]);
-	close(out[1]);
-	close(err[1]);
-	cmd.in = in[1];
-	cmd.out = out[0];
-	cmd.err = err[0];
-	fcntl(cmd.in, F_SETFL, O_NONBLOCK);
-	fcntl(cmd.out, F_SETFL, O_NONBLOCK);
-	fcntl(cmd.err, F_SETFL, O_NONBLOCK);
+	if (!failed) {
+		cmd.pid = fork();
+		if (!cmd.pid)
+			command_exec(text, theirs);
+		if (cmd.pid < 0)
+			failed = "fork";
+	}
+	error = errno;
+	for (i = 0; i < PIPES; i++)
+		close_end(&theirs[i]);
+	/* Its end was closed by exec, or nobody has it. */
+	while (exec_done >= 0 && read(exec_done, &end, 1) < 0 && errno == EINTR)
+		;
+	close_end(&exec_done);
+	errno = error;
+	if (failed)
+		command_failed(failed);
 }
 
 static void command_end(void)
@@ -426,10 +474,21 @@ static bool port_is_ours(const char *device, const char *prefix)
 	return !strncmp(name, prefix, strlen(prefix));
 }
 
+/* A server that dies, of lack of memory for example, costs its session only. */
+static void server_start(struct server *server)
+{
+	while ((server->pid = fork()) < 0)
+		sleep(1);
+	if (!server->pid)
+		serve_port(server->device);
+}
+
 int main(int argc, char **argv)
 {
+	struct server servers[PORTS_MAX];
 	struct dirent *entry;
-	int ports = 0;
+	int ports = 0, i;
+	pid_t ended;
 	DIR *dir;
 
 	if (argc != 2) {
@@ -438,19 +497,25 @@ int main(int argc, char **argv)
 	}
 	spare_oom(true);
 	dir = opendir("/sys/class/virtio-ports");
-	while (dir && (entry = readdir(dir))) {
+	while (dir && ports < PORTS_MAX && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' ||
 		    !port_is_ours(entry->d_name, argv[1]))
 			continue;
-		ports++;
-		if (!fork())
-			serve_port(entry->d_name);
+		snprintf(servers[ports].device, sizeof(servers[ports].device),
+			 "%s", entry->d_name);
+		server_start(&servers[ports++]);
 	}
 	if (!ports) {
 		errno = ENODEV;
 		fatal(argv[1]);
 	}
-	while (wait(NULL) > 0 || errno == EINTR)
-		;
-	return 1;
+	closedir(dir);
+	for (;;) {
+		ended = wait(NULL);
+		/* One that cannot even open its port tries once a second. */
+		sleep(1);
+		for (i = 0; i < ports; i++)
+			if (servers[i].pid == ended)
+				server_start(&servers[i]);
+	}
 }

@@ -81,13 +81,14 @@ static void send_to(const char *address, const char *port)
 
 int main(int argc, char **argv)
 {
-	if (argc == 3 && !strcmp(argv[1], "receive"))
+	if (argc == 3 && !strcmp(argv[1], "receive")) {
 		receive(argv[2]);
-	else if (argc == 4 && !strcmp(argv[1], "send"))
-		send_to(argv[2], argv[3]);
-	else {
-		fprintf(stderr, "usage: tcp-file receive PORT | send ADDRESS PORT\n");
-		return 2;
+		return 0;
 	}
-	return 0;
+	if (argc == 4 && !strcmp(argv[1], "send")) {
+		send_to(argv[2], argv[3]);
+		return 0;
+	}
+	fprintf(stderr, "usage: tcp-file receive PORT | send ADDRESS PORT\n");
+	return 2;
 }

@@ -18,7 +18,8 @@ sys.path.insert(0, str(REPO))
 # before lablib.state is imported.
 os.environ["VNTB_LAB_RUN_DIR"] = str(REPO / "build" / "run-tests")
 
-from lablib import pair, selftests, setup, topology, traffic  # noqa: E402
+from lablib import (kernel_needs, pair, selftests, setup,  # noqa: E402
+                    topology, traffic)
 
 OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
            "msi_parent": True}
@@ -62,8 +63,17 @@ def two_vm():
     return topology.load(topology.DEFAULT)
 
 
+@pytest.fixture(scope="session")
+def ntb_kernel(built, two_vm):
+    """Skips what needs the NTB where the kernel's drivers cannot form it."""
+    try:
+        kernel_needs.check(built, two_vm)
+    except kernel_needs.Lacking as e:
+        pytest.skip(str(e))
+
+
 @pytest.fixture(scope="module")
-def both(built, two_vm):
+def both(built, two_vm, ntb_kernel):
     """A pair with its NTB formed; a module's tests share it."""
     with pair.running(two_vm, OPTIONS, built) as running:
         running.boot()
@@ -86,6 +96,17 @@ def make_pair(built, two_vm):
     return make
 
 
+def _without_kernel(words: list[str]) -> list[str]:
+    """@words without the options that choose a kernel, and their values."""
+    kept, rest = [], iter(words)
+    for word in rest:
+        if not word.startswith("--kernel-"):
+            kept.append(word)
+        elif word != "--kernel-debug":
+            next(rest)
+    return kept
+
+
 @dataclasses.dataclass
 class Launcher:
     """`./lab` with a run directory and a socket directory of its own."""
@@ -100,6 +121,8 @@ class Launcher:
     def words(self, verb: str, *args: str) -> list[str]:
         """The command line of a verb, with the options of this test run."""
         own = shlex.split(os.environ.get("VNTB_LAB_OPTIONS", ""))
+        if "--kernel-image" in args:
+            own = _without_kernel(own)
         return [str(REPO / "lab"), verb, *own, *args]
 
     def run(self, verb: str, *args: str, **more: str

@@ -13,6 +13,10 @@ import pytest
 from lablib import topology
 
 
+# What runs the verbs that refuse a kernel which cannot form the NTB.
+needs_ntb = pytest.mark.usefixtures("ntb_kernel")
+
+
 def closing_line(result):
     """The error that a command ended with; it must have failed."""
     assert result.returncode == 1, result.stderr
@@ -44,6 +48,7 @@ def test_topology_with_a_mistake(launcher, tmp_path):
     assert file in line and "cpus" in line
 
 
+@needs_ntb
 def test_two_labs_at_once(launcher):
     assert launcher.run("up", "--no-ntb").returncode == 0
     line = closing_line(launcher.run("run"))
@@ -88,6 +93,7 @@ def test_stale_sockets_and_record(launcher):
     assert len([f for f in launcher.leftovers() if "pid" not in f]) == 1
 
 
+@needs_ntb
 def test_socket_path_too_long(launcher, tmp_path):
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
@@ -103,6 +109,7 @@ def test_image_for_another_machine(launcher, tmp_path):
     assert str(image) in line and "arm64" in line
 
 
+@needs_ntb
 def test_guest_that_never_boots(launcher):
     line = closing_line(launcher.run("run", "--timeout", "20", "--append",
                                      "rdinit=/usr/bin/sleep -- infinity"))
@@ -110,6 +117,7 @@ def test_guest_that_never_boots(launcher):
     assert launcher.leftovers() == []
 
 
+@needs_ntb
 def test_guest_that_panics_is_told_at_once(launcher):
     line = closing_line(launcher.run("run", "--timeout", "250", "--append",
                                      "rdinit=/usr/bin/true"))
@@ -117,12 +125,14 @@ def test_guest_that_panics_is_told_at_once(launcher):
     assert "panicked" in line and "-console.log" in line
 
 
+@needs_ntb
 def test_qemu_that_refuses_its_command_line(launcher, tmp_path):
     file = topology_file(tmp_path, 'cpu = "cortex-a57"', 'cpu = "z80"')
     line = closing_line(launcher.run("run", "--topology", file))
     assert "z80" in line and "-qemu.log" in line
 
 
+@needs_ntb
 def test_endpoint_configuration_refused(launcher, tmp_path):
     file = topology_file(tmp_path, "num_mws = 1", "num_mws = 9")
     line = closing_line(launcher.run("run", "--topology", file))
@@ -131,12 +141,14 @@ def test_endpoint_configuration_refused(launcher, tmp_path):
     assert launcher.leftovers() == []
 
 
+@needs_ntb
 def test_doorbell_count_refused_by_the_driver(launcher, tmp_path):
     file = topology_file(tmp_path, "db_count = 16", "db_count = 99")
     line = closing_line(launcher.run("run", "--topology", file))
     assert "db_count" in line and "Invalid argument" in line
 
 
+@needs_ntb
 def test_binding_refused_in_the_words_of_the_driver(launcher, tmp_path):
     # BAR 1 is none that this controller has.
     file = topology_file(tmp_path, "mw1_bar = 2", "mw1_bar = 1")
@@ -144,6 +156,7 @@ def test_binding_refused_in_the_words_of_the_driver(launcher, tmp_path):
     assert "binding the function" in line and "kernel: " in line
 
 
+@needs_ntb
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["boot both VMs", "form the NTB", "ping"])
 def test_interrupted(launcher, moment, number):
@@ -158,6 +171,7 @@ def test_interrupted(launcher, moment, number):
     assert launcher.leftovers() == []
 
 
+@needs_ntb
 def test_interrupted_while_qemu_starts(launcher):
     # As early as there is anything to leave behind.
     process = launcher.start("up")
@@ -171,6 +185,7 @@ def test_interrupted_while_qemu_starts(launcher):
     assert not Path(state).exists()
 
 
+@needs_ntb
 def test_run_that_is_killed_takes_its_vms_along(launcher):
     process = launcher.start("run")
     for line in process.stdout:

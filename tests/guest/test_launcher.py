@@ -2,6 +2,7 @@
 """The launcher's own parts, without a VM."""
 
 import base64
+import dataclasses
 import os
 import signal
 import socket
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from lablib import agent, apt, state, stock_qemu, topology
+from lablib import agent, apt, endpoint, observed, state, stock_qemu, topology
 from lablib.ui import LabError
 
 
@@ -123,6 +124,48 @@ def test_mirror_without_an_rc_emulator(tmp_path, monkeypatch):
     assert list((tmp_path / "stock-qemu").iterdir()) == []
 
 
+@pytest.mark.parametrize("attributes", [{}, {"mw1": 0x1000}])
+def test_a_driver_without_attributes_needs_no_group(attributes):
+    scripts = []
+
+    class Guest:
+        role, console_log = "ep", "log"
+
+        def run(self, command, **_options):
+            scripts.append(command)
+            return agent.Result(0, "", "")
+
+    tp = topology.load("two-vm")
+    function = dataclasses.replace(tp.function, attributes=attributes)
+    endpoint.configure(Guest(), dataclasses.replace(tp, function=function))
+    wants = any("has no attributes" in script for script in scripts)
+    assert wants == bool(attributes)
+
+
+INTERRUPTS = """\
+           CPU0       CPU1
+ 13:        900        800     GICv3  27 Level     arch_timer
+{0}
+IPI0:       100        200       Rescheduling interrupts
+"""
+
+
+@pytest.mark.parametrize("line, found", [
+    ("", ("polled", 0)),
+    (" 57:  3  40  ITS-pMSI-7e000000.pcie-ep  0 Edge  pci_epf_vntb_db\n"
+     " 58:  0   1  ITS-pMSI-7e000000.pcie-ep  1 Edge  pci_epf_vntb_db",
+     ("ITS", 44)),
+    (" 49:  7   0  GICv3 150 Level  dw-edma-core:0, pci_epf_vntb_db",
+     ("embedded", 7)),
+])
+def test_doorbells_are_what_the_guest_says(line, found):
+    class Guest:
+        def output(self, _command):
+            return INTERRUPTS.format(line)
+
+    assert observed.doorbells(Guest()) == found
+
+
 def test_process_is_told_from_a_later_one_with_its_pid():
     with subprocess.Popen(["sleep", "60"]) as child:
         process = state.Process.of(child.pid)
@@ -201,6 +244,20 @@ def test_agent_tells_that_the_vm_has_gone(tmp_path):
     with agent.Agent("rc", [tmp_path / "a"], 10) as session:
         with pytest.raises(agent.AgentError):
             session.run("sleep 1")
+
+
+def test_dead_port_is_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(agent, "_PATIENCE", 0.1)
+    # Nobody answers at the other end of the first one.
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(str(tmp_path / "dead"))
+    dead.listen(1)
+    FakeGuest(tmp_path / "a", lambda peer: peer.sendall(b"D 0\n"))
+    with agent.Agent("ep", [tmp_path / "dead", tmp_path / "a"], 10) as session:
+        assert session.run("cmd").status == 0
+        # The dead one has been let go of.
+        with pytest.raises(agent.AgentError, match="does not answer"):
+            agent.Agent("ep", [tmp_path / "dead"], 1)
 
 
 def test_sessions_do_not_share_a_port(tmp_path):
