@@ -34,7 +34,7 @@ class _Report:
             "ping": {"sent": 0, "received": 0, "rtt_ms_median": None,
                      "directions": []},
             "iperf": [], "files": [], "transport": "memcpy",
-            "doorbells": "interrupt" if tp.ep.msi_parent else "polled",
+            "doorbells": "interrupt" if tp.ep.msi_parent else "embedded",
             "kernel": built.kernel_release, "qemu": built.qemu_version}
 
     def expect(self, good: bool, complaint: str) -> None:
