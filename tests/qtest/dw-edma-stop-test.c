@@ -623,6 +623,7 @@ static void test_vm_stop(const void *mapped)
             cable_wait(memcmp(soc, host, RING_SIZE) == 0);
             qedma_stop(&r->ch[i]);
         }
+        check_status(r, QEDMA_STOPPED, true);
         check_stopped(r, QEDMA_STOPPED, true);
     }
     stop(r);
