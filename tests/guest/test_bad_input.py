@@ -109,6 +109,14 @@ def test_image_for_another_machine(launcher, tmp_path):
     assert str(image) in line and "arm64" in line
 
 
+def test_bench_that_needs_a_kernel_tree(launcher, tmp_path):
+    image = tmp_path / "Image"
+    image.touch()
+    line = closing_line(launcher.run("bench", "window", "--kernel-image",
+                                     str(image)))
+    assert "window" in line and "--kernel-src" in line
+
+
 @needs_ntb
 def test_guest_that_never_boots(launcher):
     line = closing_line(launcher.run("run", "--timeout", "20", "--append",
