@@ -129,6 +129,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         with pair.running(tp, pair.options_of(args, tp), built,
                           args.keep) as both:
+            both.tell_gdb()
             both.boot(args.timeout)
             report.result["boot_s"] = round(both.booted - both.started, 2)
             both.form(args.timeout)

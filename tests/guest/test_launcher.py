@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The launcher's own parts, without a VM."""
 
+import argparse
 import base64
 import dataclasses
 import os
@@ -11,7 +12,7 @@ import threading
 
 import pytest
 
-from lablib import agent, observed, state, topology, vntb
+from lablib import agent, observed, pair, state, topology, vntb
 from lablib.ui import LabError
 
 
@@ -113,6 +114,20 @@ def test_process_is_told_from_a_later_one_with_its_pid():
         process.send(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
     assert not process.alive()
+
+
+def test_gdb_is_told_how_to_attach(capsys):
+    args = argparse.Namespace(net=False, gdb=True, trace=None, append="quiet")
+    tp = topology.load("two-vm")
+    options = pair.options_of(args, tp)
+    assert options["append"] == "nokaslr quiet"
+    built = argparse.Namespace(vmlinux="/k/vmlinux")
+    both = pair.Pair(tp, state.State("two-vm", "/s", options, {}, {}), built)
+    both.tell_gdb()
+    said = capsys.readouterr().err
+    for role in ("ep", "rc"):
+        assert (f"{role}: gdb-multiarch /k/vmlinux -ex 'target remote "
+                f"/s/gdb-{role}.sock'\n") in said
 
 
 def test_sockets_are_private(tmp_path, monkeypatch):
