@@ -144,5 +144,6 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
     for name in tests:
         _publish(home / variant / "tests" / "qtest" / name,
                  out / "qtest" / name)
+    cache.mark_used(home)
     return Qemu(out / EMULATOR, out / "qtest", tree, home / variant,
                 version)

@@ -9,10 +9,12 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 
-from lablib import agent, observed, pair, state, topology, vntb
+from lablib import (agent, cache, observed, pair, paths, state, topology,
+                    verb_clean, vntb)
 from lablib.ui import LabError
 
 
@@ -128,6 +130,34 @@ def test_gdb_is_told_how_to_attach(capsys):
     for role in ("ep", "rc"):
         assert (f"{role}: gdb-multiarch /k/vmlinux -ex 'target remote "
                 f"/s/gdb-{role}.sock'\n") in said
+
+
+def aged(path, days):
+    """Make @path look as if it was last written @days ago."""
+    then = time.time() - days * 86400
+    os.utime(path, (then, then))
+
+
+def test_clean_old_removes_what_was_not_used(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    entries = {name: tmp_path / name for name in
+               ("kernel/new", "kernel/old", "qemu/used", "qemu/unused",
+                "sources/linux_2", "sources/linux_1", "rootfs/any")}
+    for entry in entries.values():
+        entry.mkdir(parents=True)
+    cache.mark_used(entries["qemu/used"])
+    cache.mark_used(entries["qemu/unused"])
+    aged(entries["qemu/unused"] / ".used", 40)
+    (tmp_path / "sources/linux.json").write_text('{"dir": "linux_2"}')
+    for name, entry in entries.items():
+        if name != "kernel/new":
+            aged(entry, 40)
+    words = argparse.Namespace(old=30, all=False, json=False)
+    assert verb_clean.main(words) == 0
+    gone = {name for name, entry in entries.items() if not entry.exists()}
+    assert gone == {"kernel/old", "qemu/unused", "sources/linux_1"}
+    said = capsys.readouterr().out
+    assert all(str(entries[name]) in said for name in gone)
 
 
 def test_sockets_are_private(tmp_path, monkeypatch):
