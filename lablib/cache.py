@@ -7,10 +7,16 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import Iterator, Union
 
 from lablib import paths, ui
+
+# Directories of the cache whose entries are large and can be made again.
+_BUILDS = ("guest-modules", "kernel", "kernel-image", "qemu")
+# In such an entry, a file whose time is that of its last use.
+_USED = ".used"
 
 
 @contextlib.contextmanager
@@ -60,6 +66,34 @@ def making(target: Path) -> Iterator[Path]:
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def mark_used(entry: Path) -> None:
+    """Note that a launcher has just used the cache's directory @entry."""
+    (entry / _USED).touch()
+
+
+def unused(days: float) -> list[Path]:
+    """
+    What only takes space: builds that no launcher has used for @days, and
+    sources unpacked before that which have been replaced by newer ones.
+    """
+    limit = time.time() - days * 86400
+    found = []
+    for name in _BUILDS:
+        for entry in sorted((paths.CACHE / name).glob("*")):
+            mark = entry / _USED
+            seen = mark if mark.exists() else entry
+            if entry.is_dir() and seen.stat().st_mtime < limit:
+                found.append(entry)
+    sources = paths.CACHE / "sources"
+    # sources.py records there which tree it takes.
+    records = "".join(record.read_text(encoding="utf-8")
+                      for record in sources.glob("*.json"))
+    found += [entry for entry in sorted(sources.glob("*"))
+              if entry.is_dir() and f'"{entry.name}"' not in records
+              and entry.stat().st_mtime < limit]
+    return found
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:

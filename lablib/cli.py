@@ -79,7 +79,8 @@ def _parse(argv: list[str]) -> tuple[types.ModuleType, argparse.Namespace]:
 def _os_error_text(e: OSError) -> str:
     if e.errno == errno.ENOSPC:
         return (f"the disk is full{f' ({e.filename})' if e.filename else ''}; "
-                f"make room, `./lab clean --all` frees {paths.CACHE}")
+                "make room, `./lab clean --old` frees what was not used for "
+                f"a month, `--all` the whole of {paths.CACHE}")
     if e.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return (f"{e.filename or 'a file'}: {e.strerror}; the checkout and "
                 f"{paths.CACHE} must be writable (VNTB_LAB_CACHE names "

@@ -40,6 +40,7 @@ def build(name: str, built: Any) -> Path:
             proc.run([*kernel_build.make_command(), "-C", built.kernel_src,
                       f"O={kernel_tree}", f"M={scratch}", "modules"], LOG,
                      what=f"building the module {name}")
+    cache.mark_used(target)
     return module
 
 

@@ -159,6 +159,7 @@ def _release(target: Path) -> str:
 
 
 def _kernel(target: Path, source: Path, missing: tuple[str, ...]) -> Kernel:
+    cache.mark_used(target)
     return Kernel(target / "Image", _release(target), target / "modules",
                   source, missing, target / "build" / "vmlinux")
 

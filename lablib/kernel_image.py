@@ -117,9 +117,10 @@ def _copy(files: dict[str, Path], release: str) -> Path:
     """
     state = [f"{name} {path} {path.stat().st_size} {path.stat().st_mtime_ns}"
              for name, path in files.items()]
-    target = (paths.CACHE / "kernel-image" / cache.key(release, *state)
-              / "modules")
+    entry = paths.CACHE / "kernel-image" / cache.key(release, *state)
+    target = entry / "modules"
     if target.is_dir():
+        cache.mark_used(entry)
         return target
     proc.start_log(LOG)
     with ui.step(f"copying the modules of Linux {release}"), \
@@ -149,6 +150,7 @@ def _modules(image: Path, directory: Optional[Path], release: str) -> Path:
     top = place.parents[2]
     # A kernel that the lab has built is used as it is.
     if paths.CACHE.resolve() in top.parents:
+        cache.mark_used(top.parent)
         return top
     return _copy(_installed_files(place), release)
 

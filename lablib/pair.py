@@ -2,12 +2,15 @@
 """The two VMs together: start them, form their link, take them down."""
 
 import contextlib
+import fnmatch
 import time
+from pathlib import Path
 from typing import Any, Iterator, Optional
 
-from lablib import (cache, endpoint, pci_endpoint, state, stock_qemu, topology, ui,
-                    vntb)
+from lablib import (cache, endpoint, pci_endpoint, proc, state, stock_qemu,
+                    topology, ui, vntb)
 from lablib.topology import Topology
+from lablib.ui import LabError
 from lablib.vm import Vm
 
 # Seconds a guest may take to boot, unless --timeout says otherwise.
@@ -37,8 +40,12 @@ def add_arguments(parser: Any) -> None:
 
 def options_of(args: Any, tp: Topology) -> dict[str, Any]:
     """What start() wants to know from the command line."""
+    append = args.append
+    if args.gdb:
+        # The addresses of vmlinux are those of a kernel that stays in place.
+        append = f"nokaslr {append}" if append else "nokaslr"
     return {"net": args.net, "gdb": args.gdb, "trace": args.trace,
-            "append": args.append, "msi_parent": tp.ep.msi_parent}
+            "append": append, "msi_parent": tp.ep.msi_parent}
 
 
 class Pair:
@@ -71,6 +78,15 @@ class Pair:
         self.started = time.monotonic()
         for role in order:
             self.vm(role).start(self.lock, self.tied)
+
+    def tell_gdb(self) -> None:
+        """With --gdb: how to attach, from the first instruction on."""
+        if not self.st.options["gdb"]:
+            return
+        vmlinux = self.built.vmlinux or "VMLINUX"
+        for vm in (self.ep, self.rc):
+            ui.note(f"{vm.role}: gdb-multiarch {vmlinux} -ex 'target remote "
+                    f"{self.st.socket(f'gdb-{vm.role}')}'")
 
     def boot(self, timeout: float = BOOT_TIMEOUT,
              order: tuple[str, ...] = _ORDER) -> None:
@@ -153,6 +169,17 @@ def _rc_emulator(tp: Topology, built: Any) -> Optional[stock_qemu.Emulator]:
         return stock_qemu.check(stock_qemu.fetch(), tp.rc.cpu)
 
 
+def _check_traces(patterns: list[str], qemu: Path) -> None:
+    """QEMU only says so in its log when a pattern matches no event."""
+    events = proc.output([qemu, "-trace", "help"]).split()
+    for pattern in patterns:
+        # "-NAME" turns off again, "KEY=..." is QEMU's own business.
+        if "=" not in pattern and not fnmatch.filter(events,
+                                                     pattern.lstrip("-")):
+            raise LabError(f"--trace '{pattern}': QEMU has no such event; "
+                           f"`{qemu} -trace help` lists them")
+
+
 def create(tp: Topology, options: dict[str, Any], built: Any,
            tied: bool) -> Pair:
     """
@@ -160,6 +187,7 @@ def create(tp: Topology, options: dict[str, Any], built: Any,
 
     When @tied, the VMs die with this process.
     """
+    _check_traces(options.get("trace") or [], built.qemu)
     rc_qemu = _rc_emulator(tp, built)
     if rc_qemu:
         options = options | {"rc_qemu": str(rc_qemu.path)}

@@ -158,5 +158,6 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
     for folder, names in (("qtest", tests), ("bench", benches)):
         for name, place in names.items():
             _publish(home / variant / place / name, out / folder / name)
+    cache.mark_used(home)
     return Qemu(out / EMULATOR, out / "qtest", out / "bench", tree,
                 home / variant, version)

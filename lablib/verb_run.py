@@ -132,6 +132,7 @@ def main(args: argparse.Namespace) -> int:
         with pair.running(tp, pair.options_of(args, tp), built,
                           args.keep) as both:
             report.result["rc_qemu"] = both.st.facts["rc_qemu_version"]
+            both.tell_gdb()
             both.boot(args.timeout)
             report.result["boot_s"] = round(both.booted - both.started, 2)
             both.form(args.timeout)

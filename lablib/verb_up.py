@@ -34,6 +34,7 @@ def main(args: argparse.Namespace) -> int:
     if not args.no_ntb:
         kernel_needs.check(built, tp)
     with pair.running(tp, pair.options_of(args, tp), built, keep=True) as both:
+        both.tell_gdb()
         both.boot(args.timeout)
         if not args.no_ntb:
             both.form(args.timeout)
@@ -45,9 +46,5 @@ def main(args: argparse.Namespace) -> int:
     else:
         print(f"{tp.name} is up ({_formed(args, tp)}); next: ./lab exec rc CMD, "
               "./lab console ep, ./lab down")
-    if args.gdb:
-        for role in ("ep", "rc"):
-            ui.note(f"gdb vmlinux -ex 'target remote "
-                    f"{both.st.socket(f'gdb-{role}')}'")
     ui.note(f"consoles: {state.LOGS}")
     return 0

@@ -102,6 +102,40 @@ def test_socket_path_too_long(launcher, tmp_path):
     assert list(deep.iterdir()) == []
 
 
+def test_trace_of_an_event_that_is_not_there(launcher):
+    line = closing_line(launcher.run("up", "--no-ntb", "--trace", "rcar*",
+                                     "--trace", "nosuch_*"))
+    assert "'nosuch_*'" in line and "-trace help" in line
+
+
+def test_trace_is_in_the_logs(launcher):
+    up = launcher.run("up", "--no-ntb", "--trace", "pcie_cable_*")
+    assert up.returncode == 0, up.stderr
+    for role in ("ep", "rc"):
+        log = launcher.run_dir / "logs" / f"{role}-qemu.log"
+        assert "pcie_cable_send " in log.read_text()
+
+
+def test_console_passes_both_ways(launcher):
+    assert launcher.run("up", "--no-ntb").returncode == 0
+    with subprocess.Popen(launcher.words("console", "ep"), text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE,
+                          env=launcher.environment()) as console:
+        console.stdin.write("echo $((6 * 7))-$(uname -n)\n")
+        console.stdin.flush()
+        for line in console.stdout:
+            if line.strip() == "42-ep":
+                break
+        else:
+            pytest.fail("the console ended")
+        busy = closing_line(launcher.run("console", "ep"))
+        assert "in use" in busy
+        # Ctrl-] leaves.
+        console.communicate("\x1d", timeout=60)
+    assert console.returncode == 0
+
+
 def test_image_for_another_machine(launcher, tmp_path):
     image = tmp_path / "bzImage"
     image.write_bytes(b"\0" * 0x202 + b"HdrS" + b"\0" * 4096)

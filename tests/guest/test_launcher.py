@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The launcher's own parts, without a VM."""
 
+import argparse
 import base64
 import dataclasses
 import os
@@ -8,10 +9,12 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 
-from lablib import agent, apt, endpoint, observed, state, stock_qemu, topology
+from lablib import (agent, apt, cache, endpoint, observed, pair, paths, state,
+                    stock_qemu, topology, verb_clean)
 from lablib.ui import LabError
 
 
@@ -177,6 +180,48 @@ def test_process_is_told_from_a_later_one_with_its_pid():
         process.send(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
     assert not process.alive()
+
+
+def test_gdb_is_told_how_to_attach(capsys):
+    args = argparse.Namespace(net=False, gdb=True, trace=None, append="quiet")
+    tp = topology.load("two-vm")
+    options = pair.options_of(args, tp)
+    assert options["append"] == "nokaslr quiet"
+    built = argparse.Namespace(vmlinux="/k/vmlinux")
+    both = pair.Pair(tp, state.State("two-vm", "/s", options, {}, {}), built)
+    both.tell_gdb()
+    said = capsys.readouterr().err
+    for role in ("ep", "rc"):
+        assert (f"{role}: gdb-multiarch /k/vmlinux -ex 'target remote "
+                f"/s/gdb-{role}.sock'\n") in said
+
+
+def aged(path, days):
+    """Make @path look as if it was last written @days ago."""
+    then = time.time() - days * 86400
+    os.utime(path, (then, then))
+
+
+def test_clean_old_removes_what_was_not_used(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "CACHE", tmp_path)
+    entries = {name: tmp_path / name for name in
+               ("kernel/new", "kernel/old", "qemu/used", "qemu/unused",
+                "sources/linux_2", "sources/linux_1", "rootfs/any")}
+    for entry in entries.values():
+        entry.mkdir(parents=True)
+    cache.mark_used(entries["qemu/used"])
+    cache.mark_used(entries["qemu/unused"])
+    aged(entries["qemu/unused"] / ".used", 40)
+    (tmp_path / "sources/linux.json").write_text('{"dir": "linux_2"}')
+    for name, entry in entries.items():
+        if name != "kernel/new":
+            aged(entry, 40)
+    words = argparse.Namespace(old=30, all=False, json=False)
+    assert verb_clean.main(words) == 0
+    gone = {name for name, entry in entries.items() if not entry.exists()}
+    assert gone == {"kernel/old", "qemu/unused", "sources/linux_1"}
+    said = capsys.readouterr().out
+    assert all(str(entries[name]) in said for name in gone)
 
 
 def test_sockets_are_private(tmp_path, monkeypatch):
