@@ -261,15 +261,27 @@ static void test_completion_timeout(void)
 {
     EdmaLab *l = edma_lab_new(cable_start(",completion-timeout=50", "", "",
                                           SHM_ARGS));
-    QEdmaChan ch = edma_lab_chan(l, QEDMA_READ, 1);
 
     shm_setup(l->c->rc);
-    cable_pause(l->c->rc);
-    edma_lab_block(&ch, EDMA_ARENA, SHM_END - PAGE, PAGE, QEDMA_LOCAL_INT);
-    check_halted(l, &ch, QEDMA_ERR_TIMEOUT);
-    g_assert_cmpuint(cable_ep_counter(l->c, "completion-timeouts"), >=, 1);
-    cable_continue(l->c->rc);
-    check_works(l, &ch);
+    for (unsigned dir = 0; dir < QEDMA_NUM_DIRS; dir++) {
+        QEdmaChan ch = edma_lab_chan(l, dir, 1);
+        QEdmaChan mapped = edma_lab_chan(l, dir, 2);
+        uint64_t timeouts = cable_ep_counter(l->c, "completion-timeouts");
+
+        cable_pause(l->c->rc);
+        edma_lab_block(&ch, EDMA_ARENA, SHM_END - PAGE, PAGE,
+                       QEDMA_LOCAL_INT);
+        check_halted(l, &ch, LINK_ERROR(dir));
+        g_assert_cmpuint(cable_ep_counter(l->c, "completion-timeouts"), >,
+                         timeouts);
+        /* Memory that is mapped needs no answer. */
+        check_works(l, &mapped);
+        cable_continue(l->c->rc);
+        /* An answer comes late; it is nobody's any more. */
+        g_assert_cmphex(cable_cfg_readw(l->c, 0, PCI_VENDOR_ID), ==,
+                        CABLE_VENDOR);
+        check_works(l, &ch);
+    }
     edma_lab_free(l);
 }
 

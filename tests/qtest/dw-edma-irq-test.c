@@ -17,6 +17,8 @@
 #define MSI_DATA 0x4a20
 /* An address of the host that nothing decodes, so that it is never mapped */
 #define MSI_NOWHERE 0x3ffff000ULL
+/* GITS_TRANSLATER of the host's machine */
+#define ITS_TRANSLATER 0x08090040ULL
 
 static const struct {
     uint32_t status, mask, clear;
@@ -491,6 +493,55 @@ static void test_imwr_msi(void)
     edma_lab_free(l);
 }
 
+/* Requests are those of the function that the channel names. */
+static void test_function(void)
+{
+    PCIeCable *c = cable_new();
+    EdmaLab *l;
+
+    cable_start_ep(c, ",functions=2", "");
+    cable_soc_setup(c, 0);
+    cable_soc_setup(c, 1);
+    dw_ep_start_link(c->ep);
+    cable_start_rc(c, "", "-trace gicv3_its_translation_write");
+    cable_wait_link(c, true);
+    cable_port_setup(c);
+    cable_host_setup(c, 0);
+    cable_host_setup(c, 1);
+    l = edma_lab_new(c);
+    for (unsigned dir = 0; dir < QEDMA_NUM_DIRS; dir++) {
+        for (unsigned fn = 0; fn < 2; fn++) {
+            QEdmaChan ch = edma_lab_chan(l, dir, fn);
+            uint32_t data = 0x30 + 2 * dir + fn;
+            g_autofree char *seen =
+                g_strdup_printf("data 0x%x size 4 requester_id 0x%x", data,
+                                CABLE_BUS << 8 | fn);
+
+            qedma_set_function(&ch, fn);
+            qedma_set_imwr(&ch, ITS_TRANSLATER, ITS_TRANSLATER, data);
+            qedma_enable(&ch, QEDMA_IRQ_REMOTE);
+            qedma_start_list(&ch, EDMA_NOWHERE);
+            cable_wait(cable_log_has(c->rc_log, seen));
+            qedma_clear_abort(&ch);
+
+            /* The other function's bus mastering is of no interest. */
+            cable_cfg_writew(c, !fn, PCI_COMMAND, PCI_COMMAND_MEMORY);
+            run_block(l, &ch, 0);
+            edma_lab_check(l);
+            cable_cfg_writew(c, fn, PCI_COMMAND, PCI_COMMAND_MEMORY);
+            cable_cfg_writew(c, !fn, PCI_COMMAND,
+                             PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+            edma_lab_block(&ch, EDMA_ARENA, EDMA_ARENA, PAGE, 0);
+            qedma_wait_status(&ch, QEDMA_HALTED);
+            edma_lab_check(l);
+            cable_cfg_writew(c, fn, PCI_COMMAND,
+                             PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+            qedma_clear_abort(&ch);
+        }
+    }
+    edma_lab_free(l);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -509,6 +560,7 @@ int main(int argc, char **argv)
     qtest_add_func("/dw-edma-irq/imwr/list-abort", test_imwr_list_abort);
     qtest_add_func("/dw-edma-irq/imwr/order", test_imwr_order);
     qtest_add_func("/dw-edma-irq/imwr/msi", test_imwr_msi);
+    qtest_add_func("/dw-edma-irq/function", test_function);
 
     return g_test_run();
 }

@@ -20,7 +20,9 @@
 #define DEFAULT_PROGRAMS 10000
 #define NUM_CHANNELS (QEDMA_NUM_DIRS * EDMA_CHANNELS)
 /* A channel's part of either memory, its last bytes are never touched */
-#define PART (EDMA_ARENA_SIZE / NUM_CHANNELS)
+#define PART (220 * KiB)
+/* Where the first part is at the host: pieces of memory end inside of parts. */
+#define HOST_FIRST (200 * KiB)
 #define GUARD 64
 #define PAGE 4096
 
@@ -288,7 +290,7 @@ static void make_program(Random *r, unsigned i)
         .id = i / QEDMA_NUM_DIRS,
     };
     p->soc = EDMA_ARENA + i * PART;
-    p->host = r->host.addr + i * PART;
+    p->host = r->host.addr + HOST_FIRST + i * PART;
     do {
         write_program(r, p);
     } while (!run_model(r, p, true));
