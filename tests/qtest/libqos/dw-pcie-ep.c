@@ -455,6 +455,7 @@ bool dw_ep_link_up(DWEp *ep)
 
 void dw_ep_set_reset(DWEp *ep, bool asserted)
 {
+    g_assert_cmphex(ep->reset_ctrl, !=, 0);
     qtest_writel(ep->qts, ep->reset_ctrl + RCAR_GEN4_RESET_CTRL,
                  asserted ? RCAR_GEN4_RESET_PWR : 0);
 }
