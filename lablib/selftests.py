@@ -45,6 +45,12 @@ class Outcome:
     status: str
     said: str
 
+    @property
+    def why(self) -> str:
+        """What the harness and the case logged, in one line."""
+        return "; ".join(re.findall(
+            r"^# (?:\S+\.c:\d+:\w+:|\w+: (?=Test ))(.+)$", self.said, re.M))
+
 
 def folder(tree: Optional[Path], name: str) -> Path:
     """
