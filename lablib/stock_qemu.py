@@ -76,8 +76,9 @@ def check(path: Path, cpu: str = "cortex-a57") -> Emulator:
             raise ui.LabError(f"--rc-qemu {path}: it emulates no aarch64 "
                               f"machine 'virt' with CPU {cpu}; take a "
                               f"{_EMULATOR}")
-        if _said(path, "-M", "none", "-device",
-                 f"{DEVICE},help").returncode:
+        # Its exit status is 0 for a device that it has not, too.
+        if "socket" not in _said(path, "-M", "none", "-device",
+                                 f"{DEVICE},help").stdout:
             raise ui.LabError(
                 f"--rc-qemu {path}: QEMU {number} has no device {DEVICE}; "
                 f"{OLDEST[0]}.{OLDEST[1]} and later have, unless they were "
@@ -151,7 +152,7 @@ def fetch() -> Path:
     the mirror has none.
     """
     target = paths.CACHE / "stock-qemu" / cache.key(
-        Path(__file__).read_bytes(), apt.native_arch())
+        _WRAPPER, *_PACKAGES, str(SUITES), apt.native_arch())
     emulator = target / _EMULATOR
     if emulator.is_file():
         return emulator

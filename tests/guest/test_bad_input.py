@@ -149,6 +149,26 @@ def test_image_for_another_machine(launcher, tmp_path):
     assert str(image) in line and "arm64" in line
 
 
+def test_rc_emulator_without_the_device(launcher, built):
+    # The lab's own QEMU has our RC end in its place.
+    line = closing_line(launcher.run("run", "--topology", "stock-rc",
+                                     "--rc-qemu", str(built.qemu)))
+    assert str(built.qemu) in line and "vfio-user-pci" in line
+
+
+def test_rc_emulator_that_is_not_there(launcher):
+    line = closing_line(launcher.run("up", "--topology", "stock-rc",
+                                     "--rc-qemu", "/none/such"))
+    assert "/none/such" in line
+
+
+def test_stock_rc_without_ntb(launcher):
+    line = closing_line(launcher.run("up", "--topology", "stock-rc",
+                                     "--no-ntb"))
+    assert "--no-ntb" in line and "stock-rc" in line
+    assert launcher.leftovers() == []
+
+
 def test_bench_that_needs_a_kernel_tree(launcher, tmp_path):
     image = tmp_path / "Image"
     image.touch()

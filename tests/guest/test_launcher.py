@@ -90,9 +90,9 @@ def test_rc_emulator_is_known(tmp_path):
     ("echo hello", "no QEMU"),
     ("exit 1", "no QEMU"),
     (QEMU.replace("cortex-a57", "Cascadelake"), "no aarch64 machine"),
-    (QEMU.replace("11.1.3", "10.0.13").replace("echo 'socket", "exit 1 #"),
+    (QEMU.replace("11.1.3", "10.0.13").replace("socket", "Device not found"),
      "QEMU 10.0.13 has no device vfio-user-pci"),
-])
+], ids=["another program", "one that fails", "another CPU", "no device"])
 def test_programs_that_cannot_play_the_rc(tmp_path, script, word):
     path = program(tmp_path, script)
     with pytest.raises(LabError, match=word) as e:
