@@ -3,7 +3,6 @@
 
 import gzip
 import lzma
-import re
 import struct
 from pathlib import Path
 from typing import Callable, Optional
@@ -67,7 +66,7 @@ def _features(modules: _Modules, tp: Topology) -> list[str]:
     if function is not None:
         # configfs takes its names from strings of the module.
         absent = [name for name in tp.function.attributes
-                  if not re.search(rb"\b%s\0" % name.encode(), function)]
+                  if name.encode() + b"\0" not in function]
         if absent:
             found.append(f"{tp.function.driver} has no {', '.join(absent)}")
     host = modules.content(tp.rc.modules[0]) if tp.rc.modules else None
@@ -93,9 +92,11 @@ def check(built: Built, tp: Topology) -> None:
             f"DIR, where DIR/lib/modules/{release} is; {boots}")
     absent = _absent(modules, tp)
     if absent:
+        refused = (f" (it did not take {', '.join(built.kernel_missing)})"
+                   if built.kernel_missing else "")
         raise Lacking(
             f"Linux {release} lacks {', '.join(absent)}: build them as "
-            f"guest-kernel/config/ntb.fragment has them; {boots}")
+            f"guest-kernel/config/ntb.fragment has them{refused}; {boots}")
     fixed = [name for name in _NOT_BUILT_IN
              if name in (modules.built_in or ())
              and name in (*tp.ep.modules, *tp.rc.modules)]
