@@ -345,6 +345,38 @@ static void test_readonly(void)
     stop(f);
 }
 
+/*
+ * The SoC's side of a channel does not reach the host's memory through the
+ * outbound window: nobody would wait for such a store.
+ */
+static void test_through_window(void)
+{
+    Fixture *f = start("", CABLE_CAPS_ALL);
+    uint64_t window = f->c->ep->addr_space;
+    g_autofree uint8_t *host = cable_pattern(2 * PAGE, 10);
+    g_autofree uint8_t *got = g_malloc(2 * PAGE);
+    int fd = cable_memfd(2 * PAGE, true);
+    QEdmaChan wr = channel(f, QEDMA_WRITE, 0);
+    QEdmaChan rd = channel(f, QEDMA_READ, 0);
+
+    g_assert_cmpint(pwrite(fd, host, 2 * PAGE, 0), ==, 2 * PAGE);
+    g_assert_cmpint(cable_peer_dma_map(f->p, DMA_ADDR, 2 * PAGE, 0,
+                                       READ_WRITE, fd), ==, 0);
+    dw_ep_outbound(f->c->ep, 0, 0, window, DMA_ADDR, PAGE);
+    cable_check_memory(f->c->soc, window, host, PAGE);
+
+    qedma_start_block(&wr, window, DMA_ADDR + PAGE, PAGE, QEDMA_LOCAL_INT);
+    expect_halted(&wr, QEDMA_ERR_LOCAL);
+    qedma_start_block(&rd, DMA_ADDR + PAGE, window, PAGE, QEDMA_LOCAL_INT);
+    expect_halted(&rd, QEDMA_ERR_LOCAL);
+    qedma_start_list(&wr, window);
+    expect_halted(&wr, QEDMA_ERR_LL_FETCH);
+    g_assert_cmpint(pread(fd, got, 2 * PAGE, 0), ==, 2 * PAGE);
+    g_assert_cmpint(memcmp(got, host, 2 * PAGE), ==, 0);
+    close(fd);
+    stop(f);
+}
+
 /* A list that writes the same bytes again and again */
 static void start_cyclic(Fixture *f, QEdmaChan *ch, uint32_t size)
 {
@@ -443,6 +475,8 @@ int main(int argc, char **argv)
     qtest_add_func("pcie-cable-dma/request/off", test_off_while_waiting);
     qtest_add_func("pcie-cable-dma/memory/gap", test_gap);
     qtest_add_func("pcie-cable-dma/memory/readonly", test_readonly);
+    qtest_add_func("pcie-cable-dma/memory/through-window",
+                   test_through_window);
     qtest_add_func("pcie-cable-dma/end/master-off", test_master_off);
     qtest_add_func("pcie-cable-dma/end/unmap", test_unmap);
     return g_test_run();
