@@ -96,13 +96,13 @@ class NtbScript:
     def _options(self) -> str:
         return f"-r ep -m {WINDOW} -p {PERF_ORDER} {self._devices}"
 
-    def run_all(self, timeout: float = 600) -> str:
+    def run_all(self, timeout: float = 1200) -> str:
         """Run the script from its first line to its last."""
         return self._both.rc.run(f"bash {_SCRIPT} {self._options()}",
                                  timeout=timeout).stdout
 
     def run(self, part: str, side: str, groups: tuple[str, ...],
-            timeout: float = 120) -> str:
+            timeout: float = 600) -> str:
         """
         Run the test @part of the script's @groups that starts at @side ("rc"
         or "ep"), or no test but what a group always does when @part is "".

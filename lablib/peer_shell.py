@@ -22,18 +22,19 @@ for port in /sys/class/virtio-ports/*; do
 done
 exec 3<>"/dev/${port##*/}" || exit 255
 
-# What a command that was killed has left unread comes before our nonce.
-nonce="S $$-$RANDOM"
-printf '\n%s\n' "$nonce" >&3
-while IFS= read -r line <&3; do
-	[ "$line" = "$nonce" ] && break
-done
-
 # Over ssh a command is given to the user's shell, and root's is bash.
 command="$*"
 command="exec bash -c ${command@Q}"
 LC_ALL=C
-printf 'X %d %s\nE\n' ${#command} "$(printf %s "$command" | base64 -w0)" >&3
+nonce="S $$-$RANDOM"
+# In one piece: the kernel spins until the host has taken what is written.
+printf '\n%s\nX %d %s\nE\n' "$nonce" ${#command} \
+	"$(printf %s "$command" | base64 -w0)" >&3
+
+# What a command that was killed has left unread comes before our nonce.
+while IFS= read -r line <&3; do
+	[ "$line" = "$nonce" ] && break
+done
 while read -r kind length bytes <&3; do
 	case $kind in
 	O) base64 -d <<<"$bytes" ;;

@@ -19,6 +19,9 @@ VNTB = "drivers/pci/endpoint/functions/pci-epf-vntb.c"
 EPF = "drivers/ntb/hw/epf/ntb_hw_epf.c"
 TOOL = "drivers/ntb/test/ntb_tool.c"
 
+# Enough for ntb_perf and ntb_msi_test.
+SCRATCHPADS = 32
+
 # What keeps a part of the script from running from a side: a file of the
 # kernel, a regular expression of the line, and what it means.
 LACKS = {
@@ -77,8 +80,12 @@ class Ntb:
 
 @pytest.fixture(scope="module")
 def ntb(built, two_vm, make_pair):
+    # For each scratchpad the script goes to the other VM and back.
+    attributes = two_vm.function.attributes | {"spad_count": SCRATCHPADS}
     tp = dataclasses.replace(
-        two_vm, ep=dataclasses.replace(two_vm.ep, modules=()),
+        two_vm, function=dataclasses.replace(two_vm.function,
+                                             attributes=attributes),
+        ep=dataclasses.replace(two_vm.ep, modules=()),
         rc=dataclasses.replace(two_vm.rc, modules=("ntb_hw_epf",)))
     try:
         selftests.folder(built.kernel_src, "ntb")
