@@ -18,8 +18,8 @@ sys.path.insert(0, str(REPO))
 # before lablib.state is imported.
 os.environ["VNTB_LAB_RUN_DIR"] = str(REPO / "build" / "run-tests")
 
-from lablib import (kernel_needs, pair, selftests, setup,  # noqa: E402
-                    topology, traffic)
+from lablib import (cache, kernel_needs, pair, selftests,  # noqa: E402
+                    setup, stock_qemu, topology, traffic)
 
 OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
            "msi_parent": True}
@@ -49,6 +49,17 @@ def pytest_generate_tests(metafunc):
                               marks=pytest.mark.skip(reason=str(e)))]
     metafunc.parametrize("kernel_case", cases,
                          ids=lambda case: case and case.name)
+
+
+def need_stock_qemu(built):
+    """Skip the test when there is no QEMU of others to play the RC."""
+    if built.rc_qemu:
+        return
+    try:
+        with cache.locked():
+            stock_qemu.fetch()
+    except stock_qemu.NotAvailable as e:
+        pytest.skip(str(e))
 
 
 @pytest.fixture(scope="session")

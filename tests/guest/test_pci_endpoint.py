@@ -13,6 +13,7 @@ import re
 
 import pytest
 
+import conftest
 from lablib import pci_endpoint, selftests, topology
 
 KERNEL_SELFTEST = "pci_endpoint"
@@ -56,6 +57,7 @@ CONTROLLERS = {
                     4: 128 << 10, 5: 1 << 20}, msi=32, msix=2048,
         dma_channels=8),
 }
+CONTROLLERS["pci-endpoint-stock-rc"] = CONTROLLERS["pci-endpoint"]
 # Topologies, each with and without an MSI parent for the doorbells.
 LABS = [(name, msi_parent) for name in CONTROLLERS
         for msi_parent in (True, False)]
@@ -81,7 +83,10 @@ def lab(request, built, make_pair):
         programs = selftests.build(built.kernel_src, KERNEL_SELFTEST)
     except selftests.NoSelftests as e:
         pytest.skip(str(e))
-    with make_pair(topology.load(name), msi_parent=msi_parent) as both:
+    tp = topology.load(name)
+    if tp.rc.qemu == "stock":
+        conftest.need_stock_qemu(built)
+    with make_pair(tp, msi_parent=msi_parent) as both:
         both.boot()
         both.form()
         both.rc.run(f"cat >{PROGRAM} && chmod +x {PROGRAM}",

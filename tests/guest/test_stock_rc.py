@@ -7,8 +7,7 @@ import re
 import pytest
 
 import conftest
-from lablib import (cache, endpoint, pair, stock_qemu, topology, traffic,
-                    vntb)
+from lablib import endpoint, pair, topology, traffic, vntb
 
 MIB = 1 << 20
 
@@ -16,12 +15,7 @@ MIB = 1 << 20
 @pytest.fixture(scope="module")
 def stock_rc(built):
     """The topology; skipped when there is no QEMU for its RC."""
-    if not built.rc_qemu:
-        try:
-            with cache.locked():
-                stock_qemu.fetch()
-        except stock_qemu.NotAvailable as e:
-            pytest.skip(str(e))
+    conftest.need_stock_qemu(built)
     return topology.load("stock-rc")
 
 
