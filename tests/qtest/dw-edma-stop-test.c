@@ -229,15 +229,18 @@ static void check_taken(Rings *r)
 
 /*
  * The SoC has stopped the engine.  What was posted by message is through when
- * a read of the host, which it may not pass, has completed.
+ * a read of the host, which it may not pass, has completed; what a read by
+ * message brought may be stored until the channel says that it has stopped.
  */
 static void check_stopped(Rings *r, QEdmaStatus status, bool aborted)
 {
     if (!r->mapped && dw_ep_link_up(r->l->c->ep)) {
         cable_cfg_readw(r->l->c, 0, PCI_VENDOR_ID);
     }
-    put_canaries(r, false);
+    put_canaries(r, !r->mapped);
     check_status(r, status, aborted);
+    check_canaries(r, !r->mapped);
+    put_canaries(r, false);
     look_around(r);
     check_canaries(r, false);
     check_status(r, status, aborted);
