@@ -229,15 +229,18 @@ static void check_taken(Rings *r)
 
 /*
  * The SoC has stopped the engine.  What was posted by message is through when
- * a read of the host, which it may not pass, has completed.
+ * a read of the host, which it may not pass, has completed; what a read by
+ * message brought may be stored until the channel says that it has stopped.
  */
 static void check_stopped(Rings *r, QEdmaStatus status, bool aborted)
 {
     if (!r->mapped && dw_ep_link_up(r->l->c->ep)) {
         cable_cfg_readw(r->l->c, 0, PCI_VENDOR_ID);
     }
-    put_canaries(r, false);
+    put_canaries(r, !r->mapped);
     check_status(r, status, aborted);
+    check_canaries(r, !r->mapped);
+    put_canaries(r, false);
     look_around(r);
     check_canaries(r, false);
     check_status(r, status, aborted);
@@ -342,6 +345,8 @@ static void test_quit(const void *mapped)
 
 #define PEER_ADDR 0x80000000ULL
 #define PEER_SIZE (1 * MiB)
+/* Where the read ring's data goes, in the SoC's RAM */
+#define PEER_READ_TO (EDMA_ARENA - CABLE_RAM_BASE + RING_OFFSET(QEDMA_READ))
 
 typedef struct Peer {
     PCIeCable *c;
@@ -434,8 +439,9 @@ static void peer_start_ring(Peer *f, QEdmaDir dir)
     qedma_list_init(&list, QEDMA_MAP_UNROLL,
                     f->soc_ram + (lists - CABLE_RAM_BASE), lists);
     for (unsigned n = 0; n < RING_ELEMENTS; n++) {
-        edma_lab_element(&list, dir, EDMA_ARENA + RING_OFFSET(dir) + n * ELEMENT,
-                         host + n * ELEMENT, ELEMENT, QEDMA_LOCAL_INT);
+        edma_lab_element(&list, dir, EDMA_ARENA + RING_OFFSET(dir) +
+                         n * ELEMENT, host + n * ELEMENT, ELEMENT,
+                         QEDMA_LOCAL_INT);
     }
     qedma_list_jump(&list, lists);
     qedma_start_list(ch, lists);
@@ -444,15 +450,12 @@ static void peer_start_ring(Peer *f, QEdmaDir dir)
 static void peer_put_canaries(Peer *f)
 {
     memset(f->memory, CANARY, PEER_SIZE / 2);
-    memset(f->soc_ram + (EDMA_ARENA + RING_OFFSET(QEDMA_READ) -
-                                  CABLE_RAM_BASE), CANARY,
-           RING_SIZE);
+    memset(f->soc_ram + PEER_READ_TO, CANARY, RING_SIZE);
 }
 
 static void peer_check_canaries(Peer *f)
 {
-    const uint8_t *soc = f->soc_ram + (EDMA_ARENA + RING_OFFSET(QEDMA_READ) -
-                                  CABLE_RAM_BASE);
+    const uint8_t *soc = f->soc_ram + PEER_READ_TO;
 
     for (size_t n = 0; n < RING_SIZE; n++) {
         g_assert_cmphex(f->memory[n], ==, CANARY);
