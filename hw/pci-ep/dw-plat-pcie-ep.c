@@ -12,11 +12,14 @@
 #include "qapi/error.h"
 #include "qemu/log.h"
 #include "qemu/module.h"
+#include "qemu/units.h"
+#include "hw/irq.h"
 #include "hw/pci-ep/dw-plat-pcie-ep.h"
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
 #include "trace.h"
 
+/* All but the DMA engine's register map */
 static const DWPCIeEPFeatures dw_plat_features = {
     .bar = {
         [0 ... DW_PCIE_NUM_BARS - 1] = { .type = DW_PCIE_BAR_PROGRAMMABLE },
@@ -40,6 +43,53 @@ static const DWPCIeEPFeatures dw_plat_features = {
     .atu_size = DW_PLAT_ATU_SIZE,
     .window_size = DW_PLAT_ADDR_SPACE_SIZE,
 };
+
+static const QEnumLookup edma_names = {
+    .array = (const char * const []) {
+        [DW_PLAT_EDMA_NONE] = "none",
+        [DW_PLAT_EDMA_UNROLLED] = "unrolled",
+        [DW_PLAT_EDMA_LEGACY] = "legacy",
+        [DW_PLAT_EDMA_HDMA_COMPAT] = "hdma-compat",
+        [DW_PLAT_EDMA_HDMA_NATIVE] = "hdma-native",
+    },
+    .size = DW_PLAT_EDMA_HDMA_NATIVE + 1,
+};
+
+static const DWEDMAMap edma_maps[] = {
+    [DW_PLAT_EDMA_UNROLLED] = DW_EDMA_MAP_UNROLL,
+    [DW_PLAT_EDMA_LEGACY] = DW_EDMA_MAP_LEGACY,
+    [DW_PLAT_EDMA_HDMA_COMPAT] = DW_EDMA_MAP_HDMA_COMPAT,
+    [DW_PLAT_EDMA_HDMA_NATIVE] = DW_EDMA_MAP_HDMA_NATIVE,
+};
+
+/* All channels share one interrupt of the SoC. */
+static void dma_irq(DeviceState *dev, const uint64_t levels[DW_EDMA_NUM_DIRS])
+{
+    DWPlatPCIeEP *s = DW_PLAT_PCIE_EP(dev);
+
+    qemu_set_irq(s->irq[DW_PLAT_IRQ_DMA],
+                 levels[DW_EDMA_WRITE] || levels[DW_EDMA_READ]);
+}
+
+/* Have the engine that the property names built into the core. */
+static void choose_dma(DWPlatPCIeEP *s)
+{
+    DWEDMAConfig config = { };
+
+    s->features = dw_plat_features;
+    if (s->edma == DW_PLAT_EDMA_NONE) {
+        return;
+    }
+    config.map = edma_maps[s->edma];
+    s->features.dma_map = config.map;
+    if (config.map != DW_EDMA_MAP_LEGACY) {
+        /* The legacy map's registers are in the port logic. */
+        s->features.dma_size = ROUND_UP(dw_edma_map_size(&config), 4 * KiB);
+    }
+    s->core.num_dma[DW_EDMA_WRITE] = s->num_dma_wr_ch;
+    s->core.num_dma[DW_EDMA_READ] = s->num_dma_rd_ch;
+    s->core.dma_irq = dma_irq;
+}
 
 static void set_ltssm(DWPlatPCIeEP *s, uint32_t val)
 {
@@ -120,13 +170,18 @@ static void dw_plat_pcie_ep_realize(DeviceState *dev, Error **errp)
         !check_range("num-ob-windows", s->num_ob_windows,
                      DW_PLAT_MAX_WINDOWS, errp) ||
         !check_range("num-ib-windows", s->num_ib_windows,
-                     DW_PLAT_MAX_WINDOWS, errp)) {
+                     DW_PLAT_MAX_WINDOWS, errp) ||
+        !check_range("num-dma-wr-ch", s->num_dma_wr_ch, DW_HDMA_MAX_CHANNELS,
+                     errp) ||
+        !check_range("num-dma-rd-ch", s->num_dma_rd_ch, DW_HDMA_MAX_CHANNELS,
+                     errp)) {
         return;
     }
+    choose_dma(s);
     s->core.num_functions = s->functions;
     s->core.num_outbound = s->num_ob_windows;
     s->core.num_inbound = s->num_ib_windows;
-    if (!dw_pcie_ep_realize(&s->core, dev, &dw_plat_features,
+    if (!dw_pcie_ep_realize(&s->core, dev, &s->features,
                             get_system_memory(), s->socket,
                             s->completion_timeout, attrs, errp)) {
         return;
@@ -143,6 +198,32 @@ static void dw_plat_pcie_ep_realize(DeviceState *dev, Error **errp)
     sysbus_init_mmio(sbd, &s->core.atu);
     sysbus_init_mmio(sbd, &s->core.window);
     sysbus_init_mmio(sbd, &s->app);
+    if (s->features.dma_size) {
+        sysbus_init_mmio(sbd, &s->core.dma);
+    }
+    if (s->edma != DW_PLAT_EDMA_NONE) {
+        sysbus_init_irq(sbd, &s->irq[DW_PLAT_IRQ_DMA]);
+    }
+}
+
+static int get_edma(Object *obj, Error **errp)
+{
+    return DW_PLAT_PCIE_EP(obj)->edma;
+}
+
+static void set_edma(Object *obj, int value, Error **errp)
+{
+    if (DEVICE(obj)->realized) {
+        error_setg(errp, "'edma' is how the device was made: it cannot be "
+                   "changed");
+        return;
+    }
+    DW_PLAT_PCIE_EP(obj)->edma = value;
+}
+
+static void dw_plat_pcie_ep_init(Object *obj)
+{
+    DW_PLAT_PCIE_EP(obj)->edma = DW_PLAT_EDMA_UNROLLED;
 }
 
 static const Property dw_plat_pcie_ep_properties[] = {
@@ -152,6 +233,10 @@ static const Property dw_plat_pcie_ep_properties[] = {
     DEFINE_PROP_UINT8("functions", DWPlatPCIeEP, functions, 1),
     DEFINE_PROP_UINT8("num-ob-windows", DWPlatPCIeEP, num_ob_windows, 16),
     DEFINE_PROP_UINT8("num-ib-windows", DWPlatPCIeEP, num_ib_windows, 16),
+    DEFINE_PROP_UINT8("num-dma-wr-ch", DWPlatPCIeEP, num_dma_wr_ch,
+                      DW_PLAT_DMA_CHANNELS),
+    DEFINE_PROP_UINT8("num-dma-rd-ch", DWPlatPCIeEP, num_dma_rd_ch,
+                      DW_PLAT_DMA_CHANNELS),
     DEFINE_PROP_BOOL("msi-parent", DWPlatPCIeEP, msi_parent, true),
     DEFINE_PROP_BOOL("ltssm-enable", DWPlatPCIeEP, ltssm_enable, false),
     /* The same unlikely requester ID as rcar-gen4-pcie-ep's */
@@ -180,6 +265,13 @@ static void describe_properties(ObjectClass *klass)
         "outbound iATU regions, 1 to 32");
     object_class_property_set_description(klass, "num-ib-windows",
         "inbound iATU regions, 1 to 32");
+    object_class_property_set_description(klass, "edma",
+        "register map of the DMA engine: none (no engine), unrolled, legacy, "
+        "hdma-compat or hdma-native");
+    object_class_property_set_description(klass, "num-dma-wr-ch",
+        "DMA channels that write to the host, 1 to 8, hdma-native 1 to 64");
+    object_class_property_set_description(klass, "num-dma-rd-ch",
+        "DMA channels that read from the host, 1 to 8, hdma-native 1 to 64");
     object_class_property_set_description(klass, "msi-parent",
         "the device tree names the machine's ITS as MSI parent");
     object_class_property_set_description(klass, "ltssm-enable",
@@ -202,6 +294,8 @@ static void dw_plat_pcie_ep_class_init(ObjectClass *klass,
     dc->hotpluggable = false;
     device_class_set_legacy_reset(dc, dw_plat_pcie_ep_reset);
     device_class_set_props(dc, dw_plat_pcie_ep_properties);
+    object_class_property_add_enum(klass, "edma", "DWPlatEDMA", &edma_names,
+                                   get_edma, set_edma);
     describe_properties(klass);
     set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
     nc->add_fdt_node = dw_plat_pcie_ep_add_fdt_node;
@@ -211,6 +305,7 @@ static const TypeInfo dw_plat_pcie_ep_info = {
     .name = TYPE_DW_PLAT_PCIE_EP,
     .parent = TYPE_SYS_BUS_DEVICE,
     .instance_size = sizeof(DWPlatPCIeEP),
+    .instance_init = dw_plat_pcie_ep_init,
     .class_init = dw_plat_pcie_ep_class_init,
     .interfaces = (CABLE_CONST InterfaceInfo[]) {
         { TYPE_SYSBUS_FDT_NODE },

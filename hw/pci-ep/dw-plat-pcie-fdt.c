@@ -17,6 +17,11 @@ static const DWPCIeFDTArea areas[] = {
     { DW_PLAT_AREA_DBI2, "dbi2" },
     { DW_PLAT_AREA_ATU, "atu" },
     { DW_PLAT_AREA_ADDR_SPACE, "addr_space" },
+    { DW_PLAT_AREA_DMA, "dma" },
+};
+
+static const char * const irq_names[] = {
+    [DW_PLAT_IRQ_DMA] = "dma",
 };
 
 static const DWPCIeFDTArea app_areas[] = {
@@ -46,7 +51,12 @@ void dw_plat_pcie_ep_add_fdt_node(SysBusDevice *sbdev,
 
     dw_pcie_fdt_begin(&n, "pcie-ep", DW_PLAT_AREA_DBI, compatible,
                       sizeof(compatible));
-    dw_pcie_fdt_add_areas(&n, areas, ARRAY_SIZE(areas));
+    /* The DMA registers, the last area, may be in the port logic. */
+    dw_pcie_fdt_add_areas(&n, areas, ARRAY_SIZE(areas) -
+                          !s->features.dma_size);
+    if (s->edma != DW_PLAT_EDMA_NONE) {
+        dw_pcie_fdt_add_interrupts(&n, irq_names, ARRAY_SIZE(irq_names));
+    }
     dw_pcie_fdt_add_link(&n, &s->core);
     if (s->msi_parent) {
         dw_pcie_fdt_add_msi_map(&n, s->stream_id);

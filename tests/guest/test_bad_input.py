@@ -44,6 +44,12 @@ def test_topology_with_a_mistake(launcher, tmp_path):
     assert file in line and "cpus" in line
 
 
+def test_unknown_controller(launcher, tmp_path):
+    file = topology_file(tmp_path, "[ep]", '[ep]\ncontroller = "cadence"')
+    line = closing_line(launcher.run("run", "--topology", file))
+    assert "cadence" in line and "rcar-gen4, dw-plat" in line
+
+
 def test_two_labs_at_once(launcher):
     assert launcher.run("up", "--no-ntb").returncode == 0
     line = closing_line(launcher.run("run"))

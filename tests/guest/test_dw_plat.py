@@ -25,8 +25,10 @@ def test_ep_is_bound_by_the_generic_driver(plat):
     driver = plat.ep.output(
         f"basename $(readlink /sys/bus/platform/devices/{name}/driver)")
     assert driver == "dw-pcie"
+    said = plat.ep.output("dmesg")
     assert re.search(r"dw-pcie .*iATU: unroll T, 16 ob, 16 ib, align 4K, "
-                     r"limit 1024G", plat.ep.output("dmesg"))
+                     r"limit 1024G", said)
+    assert re.search(r"dw-pcie .*eDMA: unroll T, 4 wr, 4 rd", said)
 
 
 def test_rc_sees_what_the_controller_can(plat):

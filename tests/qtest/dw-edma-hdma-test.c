@@ -422,15 +422,13 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
 
-    if (edma_lab_has_map(QEDMA_MAP_NATIVE)) {
-        qtest_add_func("/dw-edma-hdma/registers", test_registers);
-        qtest_add_func("/dw-edma-hdma/holes", test_holes);
-        qtest_add_func("/dw-edma-hdma/enable", test_enable);
-        qtest_add_func("/dw-edma-hdma/stop", test_stop);
-        qtest_add_func("/dw-edma-hdma/watermark", test_watermark);
-        qtest_add_func("/dw-edma-hdma/ring", test_ring);
-        qtest_add_func("/dw-edma-hdma/abort", test_abort);
-        qtest_add_func("/dw-edma-hdma/no-host", test_no_host);
-    }
+    qtest_add_func("/dw-edma-hdma/registers", test_registers);
+    qtest_add_func("/dw-edma-hdma/holes", test_holes);
+    qtest_add_func("/dw-edma-hdma/enable", test_enable);
+    qtest_add_func("/dw-edma-hdma/stop", test_stop);
+    qtest_add_func("/dw-edma-hdma/watermark", test_watermark);
+    qtest_add_func("/dw-edma-hdma/ring", test_ring);
+    qtest_add_func("/dw-edma-hdma/abort", test_abort);
+    qtest_add_func("/dw-edma-hdma/no-host", test_no_host);
     return g_test_run();
 }

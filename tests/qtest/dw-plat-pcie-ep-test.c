@@ -4,10 +4,11 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * What differs from R-Car Gen4: programmable BARs, the MSI-X capability, up
- * to eight functions and the LTSSM register.
+ * to eight functions, the LTSSM register and the choice of DMA engines.
  */
 #include "qemu/osdep.h"
 #include "qemu/units.h"
+#include "hw/dma/dw-edma-regs.h"
 #include "hw/pci/pci_regs.h"
 #include "libqos/dw-pcie-ep.h"
 
@@ -15,6 +16,9 @@
 #define BAR_MIN_SIZE 128
 #define NUM_BARS 6
 #define MSIX_MAX_VECTORS 2048
+/* The first and only interrupt */
+#define IRQ_DMA 0
+#define DMA_CHANNELS(n) ((n) | (n) << DW_EDMA_CTRL_RD_CHANNELS_SHIFT)
 
 static QTestState *start(const char *props, DWEp **ep)
 {
@@ -324,6 +328,78 @@ static void test_msix_capability(void)
     stop(qts, ep);
 }
 
+/* What dw_pcie_edma_find_mf() and dw_pcie_edma_find_channels() go by */
+static void test_edma_maps(void)
+{
+    static const struct {
+        const char *props;
+        uint32_t viewport;
+        uint32_t channels;      /* in the area of its own, 0: no area */
+    } engines[] = {
+        { ",edma=none", 0, 0 },
+        { "", ALL_ONES, DMA_CHANNELS(4) },
+        { ",edma=unrolled,num-dma-wr-ch=8,num-dma-rd-ch=8", ALL_ONES,
+          DMA_CHANNELS(8) },
+        { ",edma=legacy,num-dma-wr-ch=2,num-dma-rd-ch=2", DMA_CHANNELS(2),
+          0 },
+        { ",edma=hdma-compat", ALL_ONES, DMA_CHANNELS(4) },
+    };
+    const uint32_t viewport = DW_EDMA_LEGACY_DBI_OFFSET + DW_EDMA_CTRL;
+
+    for (unsigned i = 0; i < ARRAY_SIZE(engines); i++) {
+        DWEp *ep;
+        QTestState *qts = start(engines[i].props, &ep);
+
+        g_assert_cmphex(dw_ep_dbi_readl(ep, 0, viewport), ==,
+                        engines[i].viewport);
+        g_assert_cmpint(!!ep->dma, ==, !!engines[i].channels);
+        if (ep->dma) {
+            g_assert_cmphex(qtest_readl(qts, ep->dma + DW_EDMA_CTRL), ==,
+                            engines[i].channels);
+        }
+        stop(qts, ep);
+    }
+}
+
+/* The area has room for all channels that there can be. */
+static void test_edma_native(void)
+{
+    DWEp *ep;
+    QTestState *qts = start(",edma=hdma-native,num-dma-wr-ch=64,"
+                            "num-dma-rd-ch=64", &ep);
+    uint64_t last = ep->dma + DW_HDMA_RD_CHANNEL(DW_HDMA_MAX_CHANNELS - 1);
+
+    g_assert_cmphex(qtest_readl(qts, last + DW_HDMA_CH_SAR_HIGH), ==, 0);
+    qtest_writel(qts, last + DW_HDMA_CH_SAR_HIGH, 0x5a5aa5a5);
+    g_assert_cmphex(qtest_readl(qts, last + DW_HDMA_CH_SAR_HIGH), ==,
+                    0x5a5aa5a5);
+    stop(qts, ep);
+}
+
+/* Both directions have the same line; no register of the glue gates it. */
+static void test_edma_interrupt(void)
+{
+    static const uint32_t status[] = {
+        DW_EDMA_WR_INT_STATUS, DW_EDMA_RD_INT_STATUS,
+    };
+    static const uint32_t clear[] = {
+        DW_EDMA_WR_INT_CLEAR, DW_EDMA_RD_INT_CLEAR,
+    };
+    DWEp *ep;
+    QTestState *qts = start("", &ep);
+
+    qtest_irq_intercept_out_named(qts, DW_EP_QOM_PATH, "sysbus-irq");
+    for (unsigned dir = 0; dir < ARRAY_SIZE(status); dir++) {
+        g_assert_false(qtest_get_irq(qts, IRQ_DMA));
+        /* Interrupt emulation */
+        qtest_writel(qts, ep->dma + status[dir], 0);
+        g_assert_true(qtest_get_irq(qts, IRQ_DMA));
+        qtest_writel(qts, ep->dma + clear[dir], 0);
+    }
+    g_assert_false(qtest_get_irq(qts, IRQ_DMA));
+    stop(qts, ep);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -336,5 +412,8 @@ int main(int argc, char **argv)
     qtest_add_func("dw-plat-pcie-ep/bar/smallest", test_bar_smallest);
     qtest_add_func("dw-plat-pcie-ep/bar/pairs", test_bar_pairs);
     qtest_add_func("dw-plat-pcie-ep/msix/capability", test_msix_capability);
+    qtest_add_func("dw-plat-pcie-ep/edma/maps", test_edma_maps);
+    qtest_add_func("dw-plat-pcie-ep/edma/native", test_edma_native);
+    qtest_add_func("dw-plat-pcie-ep/edma/interrupt", test_edma_interrupt);
     return g_test_run();
 }

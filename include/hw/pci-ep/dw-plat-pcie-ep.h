@@ -23,13 +23,31 @@ typedef enum DWPlatArea {
     DW_PLAT_AREA_ATU,
     DW_PLAT_AREA_ADDR_SPACE,
     DW_PLAT_AREA_APP,
+    DW_PLAT_AREA_DMA,           /* if the engine has an area of its own */
 } DWPlatArea;
+
+/* Numbers of the sysbus interrupts */
+typedef enum DWPlatIrq {
+    DW_PLAT_IRQ_DMA,            /* if there is an engine */
+    DW_PLAT_NUM_IRQS,
+} DWPlatIrq;
+
+/* Which DMA engine the controller was synthesised with */
+typedef enum DWPlatEDMA {
+    DW_PLAT_EDMA_NONE,
+    DW_PLAT_EDMA_UNROLLED,
+    DW_PLAT_EDMA_LEGACY,
+    DW_PLAT_EDMA_HDMA_COMPAT,
+    DW_PLAT_EDMA_HDMA_NATIVE,
+} DWPlatEDMA;
 
 struct DWPlatPCIeEP {
     SysBusDevice parent_obj;
 
     DWPCIeEP core;
+    DWPCIeEPFeatures features;          /* the core's */
     MemoryRegion app;
+    qemu_irq irq[DW_PLAT_NUM_IRQS];
 
     /* Properties */
     char *socket;
@@ -37,6 +55,9 @@ struct DWPlatPCIeEP {
     uint8_t functions;
     uint8_t num_ob_windows;
     uint8_t num_ib_windows;
+    DWPlatEDMA edma;
+    uint8_t num_dma_wr_ch;
+    uint8_t num_dma_rd_ch;
     bool msi_parent;
     bool ltssm_enable;                  /* reset value of the register bit */
     uint16_t stream_id;

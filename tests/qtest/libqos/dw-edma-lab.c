@@ -5,13 +5,8 @@
  */
 #include "qemu/osdep.h"
 #include "hw/dma/dw-edma-regs.h"
-#include "qobject/qdict.h"
-#include "qobject/qlist.h"
 #include "dw-edma-lab.h"
 #include "shared-ram.h"
-
-/* Property of the controller: one of Linux's enum dw_edma_map_format */
-#define MAP_PROPERTY "x-dma-map"
 
 static uint8_t *arena(EdmaLab *l, EdmaSide side)
 {
@@ -38,9 +33,11 @@ EdmaLab *edma_lab_new(PCIeCable *c)
     l->ram[EDMA_SOC] = shared_ram_map(c->soc, CABLE_RAM_SIZE);
     l->ram[EDMA_HOST] = shared_ram_map(c->rc, CABLE_RAM_SIZE);
     edma_lab_refill(l, 1);
-    /* rcar_gen4_pcie_ep_pre_init() */
-    dw_ep_app_writel(c->ep, RCAR_GEN4_PCIEDMAINTSTSEN,
-                     RCAR_GEN4_DMAINTSTSEN_MASK);
+    if (!c->ep->plat) {
+        /* rcar_gen4_pcie_ep_pre_init() */
+        dw_ep_app_writel(c->ep, RCAR_GEN4_PCIEDMAINTSTSEN,
+                         RCAR_GEN4_DMAINTSTSEN_MASK);
+    }
     return l;
 }
 
@@ -49,50 +46,21 @@ EdmaLab *edma_lab_start(const char *ep_props, const char *rc_args)
     return edma_lab_new(cable_start(ep_props, "", "", rc_args));
 }
 
-static bool has_property(QList *properties, const char *name)
+const char *edma_lab_controller(QEdmaMap map)
 {
-    const QListEntry *entry;
-
-    QLIST_FOREACH_ENTRY(properties, entry) {
-        QDict *property = qobject_to(QDict, qlist_entry_obj(entry));
-
-        if (g_str_equal(qdict_get_str(property, "name"), name)) {
-            return true;
-        }
-    }
-    return false;
+    return map == QEDMA_MAP_UNROLL ? DW_EP_RCAR : DW_EP_PLAT;
 }
 
-bool edma_lab_has_map(QEdmaMap map)
+const char *edma_lab_map_property(QEdmaMap map)
 {
-    QTestState *qts;
-    QDict *rsp;
-    bool has;
-
-    if (map == QEDMA_MAP_UNROLL) {
-        return true;
-    }
-    qts = qtest_init("-M none");
-    rsp = qtest_qmp(qts, "{ 'execute': 'device-list-properties', "
-                    "'arguments': { 'typename': 'rcar-gen4-pcie-ep' } }");
-    g_assert_true(qdict_haskey(rsp, "return"));
-    has = has_property(qdict_get_qlist(rsp, "return"), MAP_PROPERTY);
-    qobject_unref(rsp);
-    qtest_quit(qts);
-    return has;
-}
-
-char *edma_lab_map_property(QEdmaMap map)
-{
-    static const unsigned formats[] = {
-        [QEDMA_MAP_LEGACY] = 0,
-        [QEDMA_MAP_UNROLL] = 1,
-        [QEDMA_MAP_COMPAT] = 5,
-        [QEDMA_MAP_NATIVE] = 7,
+    static const char * const properties[] = {
+        [QEDMA_MAP_LEGACY] = ",edma=legacy",
+        [QEDMA_MAP_UNROLL] = "",
+        [QEDMA_MAP_COMPAT] = ",edma=hdma-compat",
+        [QEDMA_MAP_NATIVE] = ",edma=hdma-native",
     };
 
-    return map == QEDMA_MAP_UNROLL ? g_strdup("") :
-           g_strdup_printf("," MAP_PROPERTY "=%u", formats[map]);
+    return properties[map];
 }
 
 uint64_t edma_lab_regs(DWEp *ep, QEdmaMap map)
@@ -103,8 +71,8 @@ uint64_t edma_lab_regs(DWEp *ep, QEdmaMap map)
 
 EdmaLab *edma_lab_start_map(QEdmaMap map)
 {
-    g_autofree char *props = edma_lab_map_property(map);
-    EdmaLab *l = edma_lab_start(props, "");
+    EdmaLab *l = edma_lab_new(cable_start_controller(
+        edma_lab_controller(map), edma_lab_map_property(map), "", "", ""));
 
     l->soc.map = map;
     l->soc.regs = edma_lab_regs(l->c->ep, map);

@@ -44,11 +44,11 @@ typedef struct EdmaLab {
 } EdmaLab;
 
 EdmaLab *edma_lab_start(const char *ep_props, const char *rc_args);
-/* With another register map than the controller's own, if it can have it */
-bool edma_lab_has_map(QEdmaMap map);
+/* With any register map: R-Car has the unrolled one */
 EdmaLab *edma_lab_start_map(QEdmaMap map);
-/* Behind a comma, for -device; free with g_free() */
-char *edma_lab_map_property(QEdmaMap map);
+/* The controller that can have the map, and what it needs for -device */
+const char *edma_lab_controller(QEdmaMap map);
+const char *edma_lab_map_property(QEdmaMap map);
 /* Where a map's registers are */
 uint64_t edma_lab_regs(DWEp *ep, QEdmaMap map);
 /* The same around machines that the test has started and enumerated */

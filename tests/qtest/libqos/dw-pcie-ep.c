@@ -30,6 +30,17 @@ static uint64_t qom_get_uint(QTestState *qts, const char *path,
     return val;
 }
 
+static bool has_area(QTestState *qts, const char *name)
+{
+    g_autofree char *path = g_strdup_printf("%s/%s[0]", DW_EP_QOM_PATH, name);
+    QDict *rsp = qtest_qmp(qts, "{ 'execute': 'qom-list', 'arguments': {"
+                           " 'path': %s } }", path);
+    bool there = qdict_haskey(rsp, "return");
+
+    qobject_unref(rsp);
+    return there;
+}
+
 /* CPU address of the region that the device calls @name */
 static uint64_t area_address(QTestState *qts, const char *name)
 {
@@ -68,13 +79,15 @@ DWEp *dw_ep_init(QTestState *qts)
     ep->atu = area_address(qts, "atu");
     ep->app = area_address(qts, "app");
     ep->addr_space = area_address(qts, "addr-space");
+    if (has_area(qts, "dma")) {
+        ep->dma = area_address(qts, "dma");
+    }
     if (ep->plat) {
         ep->dbi_stride = DW_PLAT_DBI_FUNC_STRIDE;
         ep->dbi2_stride = DW_PLAT_DBI2_FUNC_STRIDE;
     } else {
         ep->dbi_stride = RCAR_GEN4_DBI_FUNC_STRIDE;
         ep->dbi2_stride = RCAR_GEN4_DBI2_FUNC_STRIDE;
-        ep->dma = area_address(qts, "dma");
         ep->phy = area_address(qts, "phy");
         ep->reset_ctrl = area_address(qts, "reset");
     }
@@ -442,6 +455,7 @@ bool dw_ep_link_up(DWEp *ep)
 
 void dw_ep_set_reset(DWEp *ep, bool asserted)
 {
+    g_assert_cmphex(ep->reset_ctrl, !=, 0);
     qtest_writel(ep->qts, ep->reset_ctrl + RCAR_GEN4_RESET_CTRL,
                  asserted ? RCAR_GEN4_RESET_PWR : 0);
 }

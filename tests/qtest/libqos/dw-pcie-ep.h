@@ -40,8 +40,8 @@ typedef struct DWEp {
     uint64_t atu;
     uint64_t app;
     uint64_t addr_space;
+    uint64_t dma;               /* 0: no DMA registers of their own */
     /* R-Car only */
-    uint64_t dma;
     uint64_t phy;
     uint64_t reset_ctrl;
 } DWEp;

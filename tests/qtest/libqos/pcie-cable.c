@@ -102,11 +102,13 @@ void cable_start_rc(PCIeCable *c, const char *props, const char *args)
     c->rc = start_machine(c->rc_log, port);
 }
 
-PCIeCable *cable_start(const char *ep_props, const char *rc_props,
-                       const char *ep_args, const char *rc_args)
+PCIeCable *cable_start_controller(const char *controller,
+                                  const char *ep_props, const char *rc_props,
+                                  const char *ep_args, const char *rc_args)
 {
     PCIeCable *c = cable_new();
 
+    c->controller = controller;
     cable_start_ep(c, ep_props, ep_args);
     cable_soc_setup(c, 0);
     dw_ep_start_link(c->ep);
@@ -115,6 +117,13 @@ PCIeCable *cable_start(const char *ep_props, const char *rc_props,
     cable_port_setup(c);
     cable_host_setup(c, 0);
     return c;
+}
+
+PCIeCable *cable_start(const char *ep_props, const char *rc_props,
+                       const char *ep_args, const char *rc_args)
+{
+    return cable_start_controller(DW_EP_RCAR, ep_props, rc_props, ep_args,
+                                  rc_args);
 }
 
 static void kill_machine(QTestState *qts)
@@ -233,14 +242,28 @@ unsigned cable_count_fds(QTestState *qts)
 
 /* Software of the SoC */
 
+static void set_bar(DWEp *ep, unsigned fn, unsigned bar, uint64_t size,
+                    uint32_t flags)
+{
+    if (ep->plat) {
+        dw_ep_set_bar_programmable(ep, fn, bar, size, flags);
+    } else if (bar == 4) {
+        dw_ep_set_bar_fixed(ep, fn, bar, size, flags);
+    } else {
+        dw_ep_set_bar_resizable(ep, fn, bar, size, flags);
+    }
+}
+
 void cable_soc_setup(PCIeCable *c, unsigned fn)
 {
+    for (unsigned bar = 1; c->ep->plat && bar < 6; bar++) {
+        dw_ep_disable_bar(c->ep, fn, bar);
+    }
     dw_ep_write_header(c->ep, fn, CABLE_VENDOR, CABLE_DEVICE, CABLE_CLASS);
-    dw_ep_set_bar_resizable(c->ep, fn, 0, CABLE_BAR_SIZE, 0);
-    dw_ep_set_bar_resizable(c->ep, fn, 2, CABLE_BAR_SIZE,
-                            PCI_BASE_ADDRESS_MEM_TYPE_64 |
-                            PCI_BASE_ADDRESS_MEM_PREFETCH);
-    dw_ep_set_bar_fixed(c->ep, fn, 4, RCAR_GEN4_BAR4_SIZE, 0);
+    set_bar(c->ep, fn, 0, CABLE_BAR_SIZE, 0);
+    set_bar(c->ep, fn, 2, CABLE_BAR_SIZE, PCI_BASE_ADDRESS_MEM_TYPE_64 |
+            PCI_BASE_ADDRESS_MEM_PREFETCH);
+    set_bar(c->ep, fn, 4, RCAR_GEN4_BAR4_SIZE, 0);
     dw_ep_set_msi(c->ep, fn, 32);
 }
 

@@ -63,6 +63,10 @@ void cable_start_rc(PCIeCable *c, const char *props, const char *args);
 /* Both, trained and enumerated: what most tests begin with. */
 PCIeCable *cable_start(const char *ep_props, const char *rc_props,
                        const char *ep_args, const char *rc_args);
+/* The same with another controller than R-Car's */
+PCIeCable *cable_start_controller(const char *controller,
+                                  const char *ep_props, const char *rc_props,
+                                  const char *ep_args, const char *rc_args);
 
 void cable_quit_ep(PCIeCable *c);
 void cable_quit_rc(PCIeCable *c);
