@@ -463,10 +463,11 @@ static void reply_after_flush(PCIeCableEP *cable, PCIeCableConn *conn,
 static bool region_write(PCIeCableEP *cable, EPFunction *f,
                          const VfuRegionRW *rw, const uint8_t *data)
 {
-    EPBar *bar = &f->bars[rw->region];
     uint16_t command;
 
     if (rw->region != VFU_REGION_CONFIG) {
+        EPBar *bar = &f->bars[rw->region];
+
         if (!memory_enabled(f) ||
             address_space_write(bar->as, rw->offset, bar->attrs, data,
                                 rw->count) != MEMTX_OK) {
