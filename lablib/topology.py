@@ -18,6 +18,8 @@ ROLES = ("ep", "rc")
 _NTB_DRIVERS = ("pci_epf_vntb",)
 # Endpoint controllers by their name in [ep], and QEMU's name of each.
 CONTROLLERS = {"rcar-gen4": "rcar-gen4-pcie-ep", "dw-plat": "dw-plat-pcie-ep"}
+# What R-Car S4's DMA engine has in each direction.
+DMA_CHANNELS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Vm:
     One machine.  @memory is in MiB, @address an address with its prefix, None
     where there is no NTB.
 
-    @controller is a key of CONTROLLERS for the EP and empty for the RC.
+    @controller is a key of CONTROLLERS for the EP and empty for the RC;
+    @dma_channels is how many channels its DMA engine has in each direction.
     @qemu is "lab" for the one that the lab builds, "stock" for another.
     """
     role: str
@@ -37,6 +40,7 @@ class Vm:
     modules: tuple[str, ...]
     msi_parent: bool
     controller: str
+    dma_channels: int
     qemu: str
 
 
@@ -141,6 +145,8 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
             msi_parent=table.take("msi-parent", bool, True),
             controller=table.take("controller", str, "rcar-gen4")
             if role == "ep" else "",
+            dma_channels=table.take("dma-channels", int, DMA_CHANNELS)
+            if role == "ep" else 0,
             qemu=table.take("qemu", str, "lab"))
     if vm.qemu not in (("lab", "stock") if role == "rc" else ("lab",)):
         raise table.error(f"has no 'qemu' called \"{vm.qemu}\"")
@@ -150,6 +156,8 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
         raise table.error(f"'controller' should be one of "
                           f"{', '.join(CONTROLLERS)}, not "
                           f"\"{vm.controller}\"")
+    if not 0 <= vm.dma_channels <= 8:
+        raise table.error("'dma-channels' should be 0 to 8")
     table.done()
     return vm
 

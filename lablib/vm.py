@@ -40,8 +40,11 @@ def _cable_arguments(topology: Topology, role: str, st: state.State
     if role == "ep":
         msi = st.options["msi_parent"]
         device = CONTROLLERS[topology.ep.controller]
+        channels = topology.ep.dma_channels
         return ["-device", f"{device},id=ep0,socket={cable},"
                            f"completion-timeout={timeout},"
+                           f"num-dma-wr-ch={channels},"
+                           f"num-dma-rd-ch={channels},"
                            f"msi-parent={'on' if msi else 'off'}"]
     if topology.rc.qemu == "stock":
         return ["-device", "pcie-root-port,id=rp0,chassis=1,slot=1",

@@ -101,7 +101,8 @@ def make_pair(built, two_vm):
     first argument is another topology than two-vm.
     """
     def make(tp=two_vm, **changes):
-        ep = {k: v for k, v in changes.items() if k == "msi_parent"}
+        ep = {k: v for k, v in changes.items()
+              if k in ("msi_parent", "dma_channels")}
         tp = dataclasses.replace(tp, ep=dataclasses.replace(tp.ep, **ep))
         return pair.running(tp, OPTIONS | changes, built)
     return make

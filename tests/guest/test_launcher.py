@@ -55,6 +55,7 @@ def test_attributes_keep_the_order_of_the_file():
     ("db_count = 16", '"../x" = 16', "configfs"),
     ('driver = "pci_epf_vntb"', 'driver = "x; reboot"', "driver"),
     ("[cable]", "[cable", "changed.toml"),
+    ("dma-channels = 4", "dma-channels = 9", "0 to 8"),
     ("msi-parent = true", 'qemu = "stock"', "qemu"),
     ("[rc]", '[rc]\nqemu = "theirs"', "theirs"),
 ])
