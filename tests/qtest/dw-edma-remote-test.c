@@ -177,6 +177,9 @@ static void test_same_registers(void)
         QEdmaChan soc = { .edma = &r->l->soc, .dir = dir, .id = 2 };
 
         qedma_ch_writel(&host, DW_EDMA_CH_SAR_LOW, 0x12345678);
+        /* The host's write is posted: its read pushes it. */
+        g_assert_cmphex(qedma_ch_readl(&host, DW_EDMA_CH_SAR_LOW), ==,
+                        0x12345678);
         g_assert_cmphex(qedma_ch_readl(&soc, DW_EDMA_CH_SAR_LOW), ==,
                         0x12345678);
         qedma_ch_writel(&soc, DW_EDMA_CH_DAR_HIGH, 0x9abcdef0);

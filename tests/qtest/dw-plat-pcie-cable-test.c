@@ -261,7 +261,7 @@ static void test_msix_table(void)
     uint64_t messages;
 
     for (unsigned round = 0; round < 2; round++) {
-        messages = cable_messages(c);
+        messages = cable_messages_settled(c);
         qtest_bufwrite(c->rc, table, down, size);
         cable_check_memory(c->soc, soc_table(0), down, size);
         qtest_bufwrite(c->soc, soc_table(0), up, size);

@@ -190,7 +190,7 @@ static void test_bar_mapped(void)
 
     dw_ep_inbound_bar_match(c->ep, 0, 0, 0, TARGET_A);
     dw_ep_inbound_bar_match(c->ep, 1, 0, 2, TARGET_B);
-    messages = cable_messages(c);
+    messages = cable_messages_settled(c);
 
     qtest_bufwrite(c->rc, cable_bar(0, 0), down, CABLE_BAR_SIZE);
     cable_check_memory(c->soc, TARGET_A, down, CABLE_BAR_SIZE);
@@ -219,7 +219,7 @@ static void test_bar_mapped_early(void)
     cable_port_setup(c);
     cable_host_setup(c, 0);
 
-    messages = cable_messages(c);
+    messages = cable_messages_settled(c);
     qtest_bufwrite(c->rc, cable_bar(0, 2), data, CABLE_BAR_SIZE);
     cable_check_memory(c->soc, TARGET_A, data, CABLE_BAR_SIZE);
     g_assert_cmpuint(cable_messages(c), ==, messages);
@@ -312,7 +312,7 @@ static void test_bar_submaps(void)
     dw_ep_inbound_addr_match(c->ep, 2, 0, bar + 3 * PAGE, PAGE,
                              TARGET_B + PAGE);
 
-    messages = cable_messages(c);
+    messages = cable_messages_settled(c);
     qtest_bufwrite(c->rc, bar, a, 2 * PAGE);
     qtest_bufwrite(c->rc, bar + 3 * PAGE, b, PAGE);
     g_assert_cmpuint(cable_messages(c), ==, messages);
@@ -423,7 +423,7 @@ static void test_outbound_ram(void)
     uint64_t messages;
 
     dw_ep_outbound(c->ep, 0, 0, WINDOW(c), HOST_BUF, 1 * MiB);
-    messages = cable_messages(c);
+    messages = cable_messages_settled(c);
     qtest_bufwrite(c->soc, WINDOW(c), to_host, 1 * MiB);
     cable_check_memory(c->rc, HOST_BUF, to_host, 1 * MiB);
     qtest_bufwrite(c->rc, HOST_BUF, to_soc, 1 * MiB);

@@ -203,6 +203,18 @@ uint64_t cable_messages(PCIeCable *c)
            cable_rc_counter(c, "messages-sent");
 }
 
+uint64_t cable_messages_settled(PCIeCable *c)
+{
+    uint64_t before, now = cable_messages(c);
+
+    do {
+        before = now;
+        g_usleep(100 * 1000);
+        now = cable_messages(c);
+    } while (now != before);
+    return now;
+}
+
 bool cable_rc_link_up(PCIeCable *c)
 {
     return qtest_qom_get_bool(c->rc, CABLE_RC_QOM_PATH, "link-up");

@@ -84,6 +84,8 @@ uint64_t cable_rc_counter(PCIeCable *c, const char *name);
 void cable_rc_set_timeout(PCIeCable *c, unsigned ms);
 /* Messages that both ends sent */
 uint64_t cable_messages(PCIeCable *c);
+/* The same once the answers that are on their way have been sent */
+uint64_t cable_messages_settled(PCIeCable *c);
 bool cable_rc_link_up(PCIeCable *c);
 /* Both ends that run say so. */
 void cable_wait_link(PCIeCable *c, bool up);
