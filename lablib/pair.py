@@ -3,6 +3,7 @@
 
 import contextlib
 import fnmatch
+import os
 import time
 from pathlib import Path
 from typing import Any, Iterator, Optional
@@ -145,6 +146,11 @@ class Pair:
         self.vm(role).start(self.lock, self.tied)
         self.vm(role).wait_boot(timeout)
 
+    def leave(self) -> None:
+        """It is ready and outlives this process."""
+        self.st.launcher = None
+        self.st.save()
+
     def down(self) -> None:
         """Take everything down; signals wait until it is done."""
         with state.signals_held():
@@ -201,7 +207,8 @@ def create(tp: Topology, options: dict[str, Any], built: Any,
                                  "rc_qemu_version":
                                      rc_qemu.version if rc_qemu else None,
                                  "kernel": str(built.kernel),
-                                 "kernel_release": built.kernel_release})
+                                 "kernel_release": built.kernel_release},
+                             launcher=state.Process.of(os.getpid()))
             st.save()
     except BaseException:
         lock.release()
@@ -225,7 +232,9 @@ def running(tp: Topology, options: dict[str, Any], built: Any,
     except BaseException:
         pair.down()
         raise
-    if not keep:
+    if keep:
+        pair.leave()
+    else:
         pair.down()
 
 

@@ -102,6 +102,12 @@ class State:
     vms: dict[str, Process]
     # What the VMs are made of, for those who come later: status, exec.
     facts: dict[str, Any]
+    # Who is bringing it up, or runs it; None once it is on its own.
+    launcher: Optional[Process] = None
+
+    def abandoned(self) -> bool:
+        """Was its launcher killed before the lab was ready?"""
+        return self.launcher is not None and not self.launcher.alive()
 
     def socket(self, name: str) -> Path:
         """Where the socket @name lives."""
@@ -136,6 +142,8 @@ def load() -> Optional[State]:
         values = json.loads(_STATE.read_text())
         values["vms"] = {role: Process(**process)
                          for role, process in values["vms"].items()}
+        if values.get("launcher"):
+            values["launcher"] = Process(**values["launcher"])
         return State(**values)
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -213,6 +221,10 @@ def claim() -> Lock:
     lock = Lock.take()
     if lock is None:
         running = load()
+        if running and running.abandoned():
+            running.end()
+            lock = Lock.take()
+    if lock is None:
         what = f" (topology {running.topology})" if running else ""
         raise LabError(f"a lab of this checkout is running already{what}; "
                        "`./lab down` stops it, `./lab status` shows it")

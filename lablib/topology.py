@@ -230,6 +230,8 @@ def load(name: str) -> Topology:
         with open(file, "rb") as stream:
             values = tomllib.load(stream)
     except FileNotFoundError:
+        if name.endswith(".toml"):
+            raise LabError(f"{file}: there is no such file") from None
         raise LabError(f"there is no topology '{name}'; there are: "
                        f"{', '.join(names())} (or give a file that ends in "
                        ".toml)") from None

@@ -36,6 +36,10 @@ def _writer(stream: BinaryIO):
 
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the command's exit status."""
+    if args.command and args.command[0].startswith("--") \
+            and args.command[0] != "--":
+        raise LabError(f"{args.command[0]}: options of exec come before the "
+                       f"VM: ./lab exec {args.command[0]} ... {args.vm} CMD")
     words = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not words:
         raise LabError("what shall run? for example: ./lab exec rc lspci")

@@ -47,7 +47,7 @@ def _line(vm: dict[str, Any]) -> str:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the verb; the status is 0 when both VMs run, else 1."""
+    """Run the verb; the status is 0 when both VMs run and are ready."""
     st = state.load()
     if st is None:
         print(json.dumps({"running": False}) if args.json
@@ -57,12 +57,15 @@ def main(args: argparse.Namespace) -> int:
     vms = [_vm(both, role) for role in ("ep", "rc")]
     running = all(vm["running"] for vm in vms)
     if args.json:
-        print(json.dumps({"running": running, "topology": st.topology,
-                          "sockets": st.sockets, "vms": vms} | st.facts,
-                         indent=2))
+        print(json.dumps({"running": running, "ready": not st.launcher,
+                          "topology": st.topology, "sockets": st.sockets,
+                          "vms": vms} | st.facts, indent=2))
     else:
         print(f"{st.topology}: Linux {st.facts['kernel_release']}, QEMU "
               f"{st.facts['qemu_version']}")
         for vm in vms:
             print(_line(vm))
-    return 0 if running else 1
+        if st.abandoned():
+            print("  not ready: what brought it up was killed; `./lab up` or "
+                  "`./lab run` starts anew, `./lab down` ends it")
+    return 0 if running and not st.abandoned() else 1

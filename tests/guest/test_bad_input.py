@@ -268,3 +268,38 @@ def test_run_that_is_killed_takes_its_vms_along(launcher):
     # Its sockets are cleared away by the next command.
     launcher.run("down")
     assert launcher.leftovers() == []
+
+
+@needs_ntb
+def test_up_that_is_killed_is_not_taken_for_a_lab(launcher):
+    process = launcher.start("up")
+    for line in process.stdout:
+        if line.startswith("form the NTB"):
+            break
+    process.kill()
+    process.communicate(timeout=60)
+    status = launcher.run("status")
+    assert status.returncode == 1
+    assert "not ready" in status.stdout
+    # The next one clears it away.
+    assert launcher.run("up", "--no-ntb").returncode == 0
+    assert launcher.run("status").returncode == 0
+    launcher.run("down")
+    assert launcher.leftovers() == []
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "ten"])
+def test_iperf3_of_no_length(launcher, seconds):
+    done = launcher.run("run", "--seconds", seconds)
+    assert done.returncode == 2
+    assert "1 to 9999" in done.stderr.splitlines()[-1]
+
+
+def test_option_of_exec_behind_the_vm(launcher):
+    line = closing_line(launcher.run("exec", "rc", "--timeout", "3", "ls"))
+    assert "before the VM" in line
+
+
+def test_topology_file_that_is_not_there(launcher):
+    line = closing_line(launcher.run("run", "--topology", "none/such.toml"))
+    assert "none/such.toml" in line and "no such file" in line
