@@ -55,7 +55,7 @@ class Function:
 @dataclasses.dataclass(frozen=True)
 class Topology:
     """
-    A whole topology.
+    A whole topology.  load() finds it again by its @name.
 
     @completion_timeout is in ms, 0 waits for ever; @removal_grace is in ms,
     0 removes a function as soon as the link is lost.
@@ -237,4 +237,6 @@ def load(name: str) -> Topology:
                        ".toml)") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise LabError(f"{file}: {e}") from e
-    return _parse(file.stem, file, values)
+    # What load() finds again, whatever the directory of the next command.
+    own = file.parent == DIRECTORY and not name.endswith(".toml")
+    return _parse(name if own else str(file.resolve()), file, values)

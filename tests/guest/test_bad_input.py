@@ -73,8 +73,10 @@ def test_exec_without_a_lab(launcher):
         launcher.run("exec", "rc", "true"))
 
 
-def test_exec_gives_output_and_status(launcher):
-    assert launcher.run("up", "--no-ntb").returncode == 0
+def test_exec_gives_output_and_status(launcher, tmp_path):
+    # A topology of the user's own, which exec has to find again.
+    file = topology_file(tmp_path, "cpus = 2", "cpus = 1")
+    assert launcher.run("up", "--no-ntb", "--topology", file).returncode == 0
     result = launcher.run("exec", "ep", "echo out; echo err >&2; exit 7")
     assert result.returncode == 7
     assert (result.stdout, result.stderr) == ("out\n", "err\n")

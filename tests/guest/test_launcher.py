@@ -36,6 +36,15 @@ def test_every_topology_loads():
         assert topology.load(name).name == name
 
 
+def test_file_is_found_again_from_anywhere(tmp_path, monkeypatch):
+    file = tmp_path / "mine.toml"
+    file.write_text((topology.DIRECTORY / "two-vm.toml").read_text())
+    monkeypatch.chdir(tmp_path)
+    tp = topology.load("mine.toml")
+    monkeypatch.chdir("/")
+    assert topology.load(tp.name) == tp
+
+
 def test_attributes_keep_the_order_of_the_file():
     names = list(topology.load("two-vm").function.attributes)
     # configfs refuses the size of a window before the number of windows.
