@@ -73,7 +73,6 @@ typedef struct DWEDMAChannel {
     unsigned num_messages;
     QemuCond wake;
     bool thread_started;
-    QemuThread thread;
 
     QemuMutex busy;
     bool attention;             /* atomic: look at the above before copying */
@@ -132,9 +131,7 @@ struct DWEDMA {
     QemuMutex lock;
     uint64_t levels[DW_EDMA_NUM_DIRS];  /* lock: as computed last */
     bool paused;                /* lock: the VM is stopped */
-    bool quit;                  /* lock */
     uint32_t errors_seen;       /* atomic, bit per DWEDMAGuestError */
-    VMChangeStateEntry *vm_state;
 };
 
 extern const DWEDMAMapOps dw_edma_legacy_ops;

@@ -164,11 +164,12 @@ void dw_edma_start(DWEDMAChannel *ch)
         g_autofree char *name = g_strdup_printf("dma-%s%u",
                                                 ch->dir == DW_EDMA_WRITE ?
                                                 "wr" : "rd", ch->index);
+        QemuThread thread;
 
         ch->bounce = g_malloc(DW_EDMA_REQUEST);
         ch->thread_started = true;
-        qemu_thread_create(&ch->thread, name, channel_thread, ch,
-                           QEMU_THREAD_JOINABLE);
+        qemu_thread_create(&thread, name, channel_thread, ch,
+                           QEMU_THREAD_DETACHED);
     }
     call_thread(ch);
 }
@@ -294,7 +295,7 @@ static void account(DWEDMAChannel *ch, uint32_t moved, DWEDMAFault fault,
 static bool may_run(DWEDMAChannel *ch, unsigned generation)
 {
     return ch->generation == generation && ch->state == DW_EDMA_RUNNING &&
-           !ch->dma->paused && !ch->dma->quit;
+           !ch->dma->paused;
 }
 
 /* Account for a step and tell the outside of it.  True: go on. */
@@ -382,7 +383,7 @@ static void *channel_thread(void *opaque)
 
     rcu_register_thread();
     qemu_mutex_lock(&dma->lock);
-    while (!dma->quit) {
+    while (true) {
         unsigned generation = ch->generation;
         DWEDMAContext ctx;
 
@@ -397,8 +398,6 @@ static void *channel_thread(void *opaque)
         run_channel(ch, generation, &ctx);
         qemu_mutex_lock(&dma->lock);
     }
-    qemu_mutex_unlock(&dma->lock);
-    rcu_unregister_thread();
     return NULL;
 }
 
@@ -512,10 +511,9 @@ static void init_channels(DWEDMA *dma, DWEDMADir dir)
     }
 }
 
-DWEDMA *dw_edma_new(const DWEDMAConfig *config, Error **errp)
+bool dw_edma_check(const DWEDMAConfig *config, Error **errp)
 {
     const DWEDMAMapOps *ops = map_ops(config->map);
-    DWEDMA *dma;
 
     for (unsigned dir = 0; dir < DW_EDMA_NUM_DIRS; dir++) {
         unsigned n = config->channels[dir];
@@ -524,10 +522,17 @@ DWEDMA *dw_edma_new(const DWEDMAConfig *config, Error **errp)
             error_setg(errp, "%u DMA %s channels: this register map has 1 to "
                        "%u", n, dir == DW_EDMA_WRITE ? "write" : "read",
                        ops->max_channels);
-            return NULL;
+            return false;
         }
     }
-    dma = g_new0(DWEDMA, 1);
+    return true;
+}
+
+DWEDMA *dw_edma_new(const DWEDMAConfig *config)
+{
+    const DWEDMAMapOps *ops = map_ops(config->map);
+    DWEDMA *dma = g_new0(DWEDMA, 1);
+
     dma->config = *config;
     dma->ops = ops;
     dma->paused = !runstate_is_running();
@@ -536,37 +541,6 @@ DWEDMA *dw_edma_new(const DWEDMAConfig *config, Error **errp)
     init_channels(dma, DW_EDMA_READ);
     ops->init(dma);
     ops->reset(dma);
-    dma->vm_state = qemu_add_vm_change_state_handler(vm_state_change, dma);
+    qemu_add_vm_change_state_handler(vm_state_change, dma);
     return dma;
-}
-
-static void free_channel(DWEDMAChannel *ch)
-{
-    if (ch->thread_started) {
-        qemu_thread_join(&ch->thread);
-    }
-    qemu_mutex_destroy(&ch->busy);
-    qemu_cond_destroy(&ch->wake);
-    g_free(ch->bounce);
-}
-
-void dw_edma_free(DWEDMA *dma)
-{
-    if (!dma) {
-        return;
-    }
-    qemu_del_vm_change_state_handler(dma->vm_state);
-    WITH_QEMU_LOCK_GUARD(&dma->lock) {
-        dma->quit = true;
-        for_each_channel(dma, call_thread);
-    }
-    /* The threads may be about to raise an interrupt. */
-    bql_unlock();
-    for_each_channel(dma, free_channel);
-    bql_lock();
-    g_free(dma->channels[DW_EDMA_WRITE]);
-    g_free(dma->channels[DW_EDMA_READ]);
-    qemu_mutex_destroy(&dma->lock);
-    g_free(dma->map);
-    g_free(dma);
 }

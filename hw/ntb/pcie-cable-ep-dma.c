@@ -166,12 +166,6 @@ void pcie_cable_ep_dma_init(EPFunction *f)
     f->extents = extents_new(f, 0);
 }
 
-void pcie_cable_ep_dma_free(EPFunction *f)
-{
-    g_free(f->extents);
-    f->extents = NULL;
-}
-
 PCIeCableDMA *pcie_cable_dma_new(PCIeCableEP *cable)
 {
     PCIeCableDMA *dma = g_new0(PCIeCableDMA, 1);
@@ -179,25 +173,6 @@ PCIeCableDMA *pcie_cable_dma_new(PCIeCableEP *cable)
     dma->cable = cable;
     QLIST_INSERT_HEAD(&cable->dma_users, dma, next);
     return dma;
-}
-
-static void write_unref(DMAWrite *w)
-{
-    if (w && qatomic_fetch_dec(&w->refcount) == 1) {
-        qemu_sem_destroy(&w->answered);
-        g_free(w);
-    }
-}
-
-void pcie_cable_dma_free(PCIeCableDMA *dma)
-{
-    if (!dma) {
-        return;
-    }
-    QLIST_REMOVE(dma, next);
-    write_unref(dma->write);
-    g_free(dma->reply);
-    g_free(dma);
 }
 
 /* Users; their threads */
@@ -361,6 +336,14 @@ PCIeCableDMAError pcie_cable_dma_read(PCIeCableDMA *dma, unsigned fn,
         memcpy(buf, data, len);
     }
     return completion(fn, false, addr, -r);
+}
+
+static void write_unref(DMAWrite *w)
+{
+    if (qatomic_fetch_dec(&w->refcount) == 1) {
+        qemu_sem_destroy(&w->answered);
+        g_free(w);
+    }
 }
 
 static void write_answered(void *opaque, int error)

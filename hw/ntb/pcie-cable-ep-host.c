@@ -323,15 +323,6 @@ void pcie_cable_ep_host_init(EPFunction *f)
     memory_region_add_subregion(&f->host, 0, &f->host_ram);
 }
 
-void pcie_cable_ep_host_free(EPFunction *f)
-{
-    g_ptr_array_unref(f->maps);
-    pcie_cable_ep_dma_free(f);
-    memory_region_del_subregion(&f->host, &f->host_ram);
-    object_unparent(OBJECT(&f->host_ram));
-    object_unparent(OBJECT(&f->host));
-}
-
 MemoryRegion *pcie_cable_ep_host_mr(PCIeCableEP *cable, unsigned fn)
 {
     assert(fn < cable->num_functions);

@@ -12,7 +12,6 @@
 #ifndef HW_NTB_PCIE_CABLE_EP_INTERNAL_H
 #define HW_NTB_PCIE_CABLE_EP_INTERNAL_H
 
-#include "qemu/event_notifier.h"
 #include "qemu/lockable.h"
 #include "qemu/notify.h"
 #include "qemu/rcu.h"
@@ -86,7 +85,6 @@ typedef struct EPFunction {
 } EPFunction;
 
 struct PCIeCableEP {
-    struct rcu_head rcu;
     Object *owner;
     const PCIeCableEPOps *ops;
     void *opaque;
@@ -97,10 +95,7 @@ struct PCIeCableEP {
     /* -ep.c */
     char *socket_path;
     int listen_fd;
-    EventNotifier stop;
     Notifier exit_notifier;
-    QemuThread thread;
-    bool thread_started;
     PCIeCableConn *conn;        /* RCU: other threads take a reference */
     PCIeCableStats stats;
     PCIeCableCaps peer;
@@ -148,7 +143,6 @@ void pcie_cable_ep_signal(EPFunction *f, unsigned vector);
 
 /* -host.c */
 void pcie_cable_ep_host_init(EPFunction *f);
-void pcie_cable_ep_host_free(EPFunction *f);
 /* Show or hide the windows, after a change of BME or of the link. */
 void pcie_cable_ep_host_update(EPFunction *f);
 void pcie_cable_ep_host_drop_maps(EPFunction *f);
@@ -171,7 +165,6 @@ void pcie_cable_ep_report_bme(EPFunction *f, uint64_t addr);
 /* -dma.c; BQL held.  They wait for copies of DMA engines on their way. */
 
 void pcie_cable_ep_dma_init(EPFunction *f);
-void pcie_cable_ep_dma_free(EPFunction *f);
 /* @host: where @size bytes of the host's memory at @addr are. */
 void pcie_cable_ep_dma_add(EPFunction *f, uint64_t addr, uint64_t size,
                            void *host, bool readonly);
@@ -208,7 +201,6 @@ void pcie_cable_ep_request_write(PCIeCableConn *conn, EPDmaLayout layout,
                                  void *opaque);
 
 /* -remap.c */
-void pcie_cable_ep_remap_free(EPBar *bar);
 /* Have the peer drop all its mappings, the link goes down. */
 void pcie_cable_ep_remap_withdraw(PCIeCableEP *cable);
 /* Tell the peer what differs between ranges and shown. */

@@ -252,15 +252,3 @@ void pcie_cable_ep_init_bar(PCIeCableEP *cable, unsigned fn, unsigned index,
     };
     memory_listener_register(&bar->listener, as);
 }
-
-void pcie_cable_ep_remap_free(EPBar *bar)
-{
-    if (!bar->as) {
-        return;
-    }
-    memory_listener_unregister(&bar->listener);
-    g_array_unref(bar->found);
-    g_array_unref(bar->ranges);
-    g_array_unref(bar->shown);
-    bar->as = NULL;
-}

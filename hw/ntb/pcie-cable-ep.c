@@ -10,8 +10,6 @@
  */
 
 #include "qemu/osdep.h"
-#include <glib-unix.h>
-#include <poll.h>
 #include "qapi/error.h"
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
@@ -214,28 +212,18 @@ static void ep_serve(PCIeCableEP *cable, int fd)
 static void *ep_thread(void *opaque)
 {
     PCIeCableEP *cable = opaque;
-    struct pollfd pfd[2] = {
-        { .fd = cable->listen_fd, .events = POLLIN },
-        { .fd = event_notifier_get_fd(&cable->stop), .events = POLLIN },
-    };
 
     rcu_register_thread();
     while (true) {
-        int fd;
+        int fd = qemu_accept(cable->listen_fd, NULL, NULL);
 
-        if (RETRY_ON_EINTR(poll(pfd, 2, -1)) < 0 || pfd[1].revents) {
-            break;
-        }
-        fd = qemu_accept(cable->listen_fd, NULL, NULL);
         if (fd >= 0) {
-            g_unix_set_fd_nonblocking(fd, false, NULL);
             ep_serve(cable, fd);
         } else if (errno == EMFILE || errno == ENFILE) {
             /* The host stays in the queue until a descriptor is free. */
             g_usleep(EP_NO_FD_US);
         }
     }
-    rcu_unregister_thread();
     return NULL;
 }
 
@@ -287,7 +275,6 @@ static int ep_listen(const char *path, Error **errp)
         close(fd);
         return -1;
     }
-    g_unix_set_fd_nonblocking(fd, true, NULL);
     return fd;
 }
 
@@ -340,6 +327,7 @@ PCIeCableEP *pcie_cable_ep_new(Object *owner, const char *socket_path,
                                Error **errp)
 {
     PCIeCableEP *cable;
+    QemuThread thread;
     int listen_fd = -1;
 
     assert(num_functions >= 1 && num_functions <= PCIE_CABLE_MAX_FUNCTIONS);
@@ -382,59 +370,8 @@ PCIeCableEP *pcie_cable_ep_new(Object *owner, const char *socket_path,
     if (socket_path) {
         cable->exit_notifier.notify = ep_exit;
         qemu_add_exit_notifier(&cable->exit_notifier);
-        event_notifier_init(&cable->stop, 0);
-        qemu_thread_create(&cable->thread, "cable-ep", ep_thread, cable,
-                           QEMU_THREAD_JOINABLE);
-        cable->thread_started = true;
+        qemu_thread_create(&thread, "cable-ep", ep_thread, cable,
+                           QEMU_THREAD_DETACHED);
     }
     return cable;
-}
-
-static void ep_stop_thread(PCIeCableEP *cable)
-{
-    qemu_remove_exit_notifier(&cable->exit_notifier);
-    if (cable->conn) {
-        pcie_cable_conn_close(cable->conn, "the endpoint goes away");
-    }
-    event_notifier_set(&cable->stop);
-    /* The thread needs the BQL to take the link down. */
-    bql_unlock();
-    qemu_thread_join(&cable->thread);
-    bql_lock();
-    event_notifier_cleanup(&cable->stop);
-    close(cable->listen_fd);
-    unlink(cable->socket_path);
-}
-
-void pcie_cable_ep_free(PCIeCableEP *cable)
-{
-    if (!cable) {
-        return;
-    }
-    if (cable->thread_started) {
-        ep_stop_thread(cable);
-    }
-    object_property_del(cable->owner, "messages-sent");
-    object_property_del(cable->owner, "messages-received");
-    object_property_del(cable->owner, "completion-timeouts");
-    object_property_del(cable->owner, "link-up");
-    for (unsigned i = 0; i < cable->num_functions; i++) {
-        EPFunction *f = &cable->functions[i];
-
-        for (unsigned b = 0; b < PCIE_CABLE_NUM_BARS; b++) {
-            pcie_cable_ep_remap_free(&f->bars[b]);
-        }
-        pcie_cable_ep_host_free(f);
-        qemu_mutex_destroy(&f->irq_lock);
-    }
-    assert(QLIST_EMPTY(&cable->dma_users));
-    qemu_event_destroy(&cable->dma_left);
-    qemu_cond_destroy(&cable->remap_cond);
-    qemu_mutex_destroy(&cable->remap_lock);
-    qemu_mutex_destroy(&cable->posted_lock);
-    g_free(cable->xfer);
-    g_free(cable->socket_path);
-    g_free(cable->last_reason);
-    /* Flat views may show its memory regions until a grace period is over. */
-    g_free_rcu(cable, rcu);
 }

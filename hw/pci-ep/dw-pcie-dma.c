@@ -276,18 +276,29 @@ void dw_pcie_dma_reset(DWPCIeEP *ep)
     }
 }
 
-bool dw_pcie_dma_init(DWPCIeEP *ep, MemoryRegion *soc, MemTxAttrs attrs,
-                      Error **errp)
+static DWEDMAConfig engine_config(DWPCIeEP *ep)
 {
-    DWEDMAConfig config = {
+    return (DWEDMAConfig) {
         .map = ep->features->dma_map,
         .channels = { ep->num_dma[DW_EDMA_WRITE], ep->num_dma[DW_EDMA_READ] },
         .num_functions = ep->num_functions,
         .local = &ep->soc_as,
-        .attrs = attrs,
         .ops = &dma_ops,
         .opaque = ep,
     };
+}
+
+bool dw_pcie_dma_check(DWPCIeEP *ep, Error **errp)
+{
+    DWEDMAConfig config = engine_config(ep);
+
+    return !(config.channels[0] + config.channels[1]) ||
+           dw_edma_check(&config, errp);
+}
+
+void dw_pcie_dma_init(DWPCIeEP *ep, MemoryRegion *soc, MemTxAttrs attrs)
+{
+    DWEDMAConfig config = engine_config(ep);
     unsigned users = config.channels[0] + config.channels[1];
 
     qemu_mutex_init(&ep->dma_lock);
@@ -298,16 +309,13 @@ bool dw_pcie_dma_init(DWPCIeEP *ep, MemoryRegion *soc, MemTxAttrs attrs,
                               "dma", ep->features->dma_size);
     }
     if (!users) {
-        return true;
+        return;
     }
     address_space_init(&ep->soc_as, soc, "dw-pcie-dma");
-    ep->edma = dw_edma_new(&config, errp);
-    if (!ep->edma) {
-        return false;
-    }
+    config.attrs = attrs;
+    ep->edma = dw_edma_new(&config);
     ep->dma_users = g_new0(PCIeCableDMA *, users);
     for (unsigned i = 0; i < users; i++) {
         ep->dma_users[i] = pcie_cable_dma_new(ep->cable);
     }
-    return true;
 }

@@ -207,6 +207,10 @@ bool dw_pcie_ep_realize(DWPCIeEP *ep, DeviceState *dev,
 {
     ep->dev = dev;
     ep->features = features;
+    /* The cable comes last of what can fail: it cannot be taken back. */
+    if (!dw_pcie_dma_check(ep, errp)) {
+        return false;
+    }
     ep->cable = pcie_cable_ep_new(OBJECT(dev), socket_path, ep->num_functions,
                                   timeout_ms, &cable_ops, ep, errp);
     if (!ep->cable) {
@@ -227,5 +231,6 @@ bool dw_pcie_ep_realize(DWPCIeEP *ep, DeviceState *dev,
         dw_pcie_config_init(f);
         dw_pcie_bar_init(f, soc, attrs);
     }
-    return dw_pcie_dma_init(ep, soc, attrs, errp);
+    dw_pcie_dma_init(ep, soc, attrs);
+    return true;
 }

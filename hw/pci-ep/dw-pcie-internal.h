@@ -126,8 +126,9 @@ void dw_pcie_map_inbound(DWPCIeEP *ep);
 
 /* dw-pcie-dma.c */
 
-bool dw_pcie_dma_init(DWPCIeEP *ep, MemoryRegion *soc, MemTxAttrs attrs,
-                      Error **errp);
+/* Can the engine be made as the properties want it? */
+bool dw_pcie_dma_check(DWPCIeEP *ep, Error **errp);
+void dw_pcie_dma_init(DWPCIeEP *ep, MemoryRegion *soc, MemTxAttrs attrs);
 void dw_pcie_dma_reset(DWPCIeEP *ep);
 
 /* The outbound iATU has changed. */

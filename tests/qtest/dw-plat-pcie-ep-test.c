@@ -7,6 +7,7 @@
  * to eight functions, the LTSSM register and the choice of DMA engines.
  */
 #include "qemu/osdep.h"
+#include <sys/un.h>
 #include "qemu/units.h"
 #include "hw/dma/dw-edma-regs.h"
 #include "hw/pci/pci_regs.h"
@@ -400,6 +401,67 @@ static void test_edma_interrupt(void)
     stop(qts, ep);
 }
 
+/* A socket file that nobody listens on, as a dead process leaves it */
+static void leave_socket(const char *path)
+{
+    struct sockaddr_un addr = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    g_assert_cmpuint(g_strlcpy(addr.sun_path, path, sizeof(addr.sun_path)),
+                     <, sizeof(addr.sun_path));
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), ==, 0);
+    close(fd);
+}
+
+/*
+ * What the controller cannot be made with is found before it listens: the end
+ * of the cable, which takes the place of the dead one, is there for good.
+ */
+static void test_refused(void)
+{
+    static const struct {
+        const char *props;
+        const char *message;
+    } mistakes[] = {
+        { "functions=9", "functions=9" },
+        { "num-ob-windows=33", "num-ob-windows=33" },
+        { "num-ib-windows=0", "num-ib-windows=0" },
+        { "num-dma-rd-ch=0", "num-dma-rd-ch=0" },
+        { "num-dma-wr-ch=9", "9 DMA write channels" },
+        { "edma=legacy,num-dma-rd-ch=9", "9 DMA read channels" },
+    };
+    g_autofree char *dir = g_dir_make_tmp("dw-plat-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "cable", NULL);
+    struct stat before, after;
+
+    leave_socket(path);
+    g_assert_cmpint(stat(path, &before), ==, 0);
+    for (unsigned i = 0; i < ARRAY_SIZE(mistakes); i++) {
+        g_autofree char *device = g_strdup_printf("%s,socket=%s,%s",
+                                                  DW_EP_PLAT, path,
+                                                  mistakes[i].props);
+        const char *argv[] = {
+            getenv("QTEST_QEMU_BINARY"), "-accel", "qtest", "-display", "none",
+            "-nodefaults", "-m", "64M",
+            "-object", "memory-backend-memfd,id=ram,size=64M,share=on",
+            "-M", DW_EP_MACHINE ",memory-backend=ram", "-device", device, NULL
+        };
+        g_autofree char *said = NULL;
+        int status;
+
+        g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL,
+                                   G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL,
+                                   NULL, &said, &status, NULL));
+        g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+        g_assert_nonnull(strstr(said, mistakes[i].message));
+        g_assert_cmpint(stat(path, &after), ==, 0);
+        g_assert_cmpuint(after.st_ino, ==, before.st_ino);
+    }
+    unlink(path);
+    rmdir(dir);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -415,5 +477,6 @@ int main(int argc, char **argv)
     qtest_add_func("dw-plat-pcie-ep/edma/maps", test_edma_maps);
     qtest_add_func("dw-plat-pcie-ep/edma/native", test_edma_native);
     qtest_add_func("dw-plat-pcie-ep/edma/interrupt", test_edma_interrupt);
+    qtest_add_func("dw-plat-pcie-ep/refused", test_refused);
     return g_test_run();
 }

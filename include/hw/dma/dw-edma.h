@@ -116,19 +116,17 @@ typedef struct DWEDMAConfig {
 
 typedef struct DWEDMA DWEDMA;
 
-/**
- * dw_edma_new: make an engine, in its reset state
- *
- * Fails (NULL and @errp) when @config asks for channels that the map does not
- * have: 1 to 8 a direction, 1 to 64 in the HDMA native map.  BQL held.
+/*
+ * Does the map have the channels that @config asks for?  They are 1 to 8 a
+ * direction, 1 to 64 in the HDMA native map; sets @errp otherwise.
  */
-DWEDMA *dw_edma_new(const DWEDMAConfig *config, Error **errp);
+bool dw_edma_check(const DWEDMAConfig *config, Error **errp);
 
 /*
- * Stop and free the engine.  BQL held; dropped while the threads end.  No
- * register may be accessed any more.
+ * An engine in its reset state, for as long as the machine exists.  @config
+ * has passed dw_edma_check().  BQL held.
  */
-void dw_edma_free(DWEDMA *dma);
+DWEDMA *dw_edma_new(const DWEDMAConfig *config);
 
 /*
  * Reset all registers and stop all channels.  Nothing is copied any more when

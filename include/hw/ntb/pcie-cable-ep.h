@@ -64,15 +64,13 @@ typedef struct PCIeCableEPOps {
  *
  * Listens at once; the link stays down until pcie_cable_ep_set_ltssm().
  * Fails (NULL and @errp) when the socket cannot be made or guest RAM cannot
- * be shared.
+ * be shared; otherwise the end exists until the machine does not, so make it
+ * when nothing else about its owner can fail.
  */
 PCIeCableEP *pcie_cable_ep_new(Object *owner, const char *socket_path,
                                unsigned num_functions, uint32_t timeout_ms,
                                const PCIeCableEPOps *ops, void *opaque,
                                Error **errp);
-
-/* Close the link, stop the threads and free everything. */
-void pcie_cable_ep_free(PCIeCableEP *cable);
 
 /**
  * pcie_cable_ep_set_ltssm: let the link train, or bring it down
@@ -156,11 +154,8 @@ typedef enum PCIeCableDMAError {
 /* Most that one read or write by request carries, bytes. */
 #define PCIE_CABLE_DMA_MAX_REQUEST (64 * 1024)
 
-/* A new user; BQL held. */
+/* A new user, for as long as the cable exists; BQL held. */
 PCIeCableDMA *pcie_cable_dma_new(PCIeCableEP *cable);
-
-/* Its thread does not use it any more; BQL held. */
-void pcie_cable_dma_free(PCIeCableDMA *dma);
 
 /**
  * pcie_cable_dma_begin: find host memory
