@@ -13,6 +13,7 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "hw/pci/pci_regs.h"
+#include "migration/vmstate.h"
 #include "dw-pcie-internal.h"
 #include "trace.h"
 
@@ -200,19 +201,64 @@ static const PCIeCableEPOps cable_ops = {
     .hot_reset = cable_hot_reset,
 };
 
+static bool check_range(const char *property, unsigned value, unsigned max,
+                        Error **errp)
+{
+    if (value < 1 || value > max) {
+        error_setg(errp, "%s=%u: this controller has 1 to %u", property,
+                   value, max);
+        return false;
+    }
+    return true;
+}
+
+static bool check_conf(const DWPCIeEPConf *conf,
+                       const DWPCIeEPFeatures *features, Error **errp)
+{
+    if (!check_range("functions", conf->functions, features->max_functions,
+                     errp) ||
+        !check_range("num-ob-windows", conf->num_ob_windows,
+                     features->max_windows, errp) ||
+        !check_range("num-ib-windows", conf->num_ib_windows,
+                     features->max_windows, errp)) {
+        return false;
+    }
+    if (!conf->num_dma_wr_ch != !conf->num_dma_rd_ch) {
+        error_setg(errp, "num-dma-wr-ch=%u, num-dma-rd-ch=%u: a DMA engine "
+                   "has channels of both directions", conf->num_dma_wr_ch,
+                   conf->num_dma_rd_ch);
+        return false;
+    }
+    return true;
+}
+
 bool dw_pcie_ep_realize(DWPCIeEP *ep, DeviceState *dev,
                         const DWPCIeEPFeatures *features, MemoryRegion *soc,
-                        const char *socket_path, uint32_t timeout_ms,
-                        MemTxAttrs attrs, Error **errp)
+                        Error **errp)
 {
+    const DWPCIeEPConf *conf = &ep->conf;
+    /* Under this ID the controller is a master in its SoC, ITS included. */
+    MemTxAttrs attrs = { .requester_id = conf->stream_id };
+
+    if (!check_conf(conf, features, errp)) {
+        return false;
+    }
     ep->dev = dev;
     ep->features = features;
+    ep->num_functions = conf->functions;
+    ep->num_outbound = conf->num_ob_windows;
+    ep->num_inbound = conf->num_ib_windows;
+    if (features->dma) {
+        ep->num_dma[DW_EDMA_WRITE] = conf->num_dma_wr_ch;
+        ep->num_dma[DW_EDMA_READ] = conf->num_dma_rd_ch;
+    }
     /* The cable comes last of what can fail: it cannot be taken back. */
     if (!dw_pcie_dma_check(ep, errp)) {
         return false;
     }
-    ep->cable = pcie_cable_ep_new(OBJECT(dev), socket_path, ep->num_functions,
-                                  timeout_ms, &cable_ops, ep, errp);
+    ep->cable = pcie_cable_ep_new(OBJECT(dev), conf->socket,
+                                  ep->num_functions, conf->completion_timeout,
+                                  &cable_ops, ep, errp);
     if (!ep->cable) {
         return false;
     }
@@ -233,4 +279,53 @@ bool dw_pcie_ep_realize(DWPCIeEP *ep, DeviceState *dev,
     }
     dw_pcie_dma_init(ep, soc, attrs);
     return true;
+}
+
+/*
+ * The peer holds mappings of this VM's RAM and the socket connects to one
+ * process: neither can move to another host with the VM.
+ */
+static const VMStateDescription vmstate_dw_pcie_ep = {
+    .name = "dw-pcie-ep",
+    .unmigratable = 1,
+};
+
+static void G_GNUC_PRINTF(3, 4) describe(DeviceClass *dc, const char *name,
+                                         const char *fmt, ...)
+{
+    g_autofree char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    text = g_strdup_vprintf(fmt, ap);
+    va_end(ap);
+    object_class_property_set_description(OBJECT_CLASS(dc), name, text);
+}
+
+void dw_pcie_ep_class_init(DeviceClass *dc, const DWPCIeEPFeatures *features)
+{
+    dc->vmsd = &vmstate_dw_pcie_ep;
+    dc->user_creatable = true;
+    /* Its interrupts and device tree node exist from the start or never. */
+    dc->hotpluggable = false;
+    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
+
+    describe(dc, "socket", "UNIX socket where this end of the PCIe cable "
+             "listens; without it the cable is not plugged in");
+    describe(dc, "completion-timeout", "ms until a read of the host completes "
+             "with all ones, 0 = never");
+    describe(dc, "functions", "PCI functions, 1 to %u",
+             features->max_functions);
+    describe(dc, "num-ob-windows", "outbound iATU regions, 1 to %u",
+             features->max_windows);
+    describe(dc, "num-ib-windows", "inbound iATU regions, 1 to %u",
+             features->max_windows);
+    describe(dc, "num-dma-wr-ch", "DMA channels that write to the host, 1 to "
+             "8, HDMA's native map 1 to 64; 0 with num-dma-rd-ch=0 leaves the "
+             "DMA engine out");
+    describe(dc, "num-dma-rd-ch", "DMA channels that read from the host, like "
+             "num-dma-wr-ch");
+    describe(dc, "msi-parent", "the device tree names the machine's ITS as "
+             "MSI parent");
+    describe(dc, "stream-id", "requester ID of the controller in its SoC");
 }

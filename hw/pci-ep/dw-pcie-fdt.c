@@ -90,10 +90,14 @@ void dw_pcie_fdt_add_link(const DWPCIeFDTNode *n, const DWPCIeEP *ep)
                      sizeof(functions));
 }
 
-void dw_pcie_fdt_add_msi_map(const DWPCIeFDTNode *n, uint16_t stream_id)
+void dw_pcie_fdt_add_msi_map(const DWPCIeFDTNode *n, const DWPCIeEP *ep)
 {
-    int its = fdt_node_offset_by_compatible(n->fdt, -1, ITS_COMPATIBLE);
+    int its;
 
+    if (!ep->conf.msi_parent) {
+        return;
+    }
+    its = fdt_node_offset_by_compatible(n->fdt, -1, ITS_COMPATIBLE);
     if (its < 0) {
         error_report("%s: msi-parent=on, but the machine has no ITS: use "
                      "-M virt,gic-version=3,its=on or msi-parent=off",
@@ -101,5 +105,6 @@ void dw_pcie_fdt_add_msi_map(const DWPCIeFDTNode *n, uint16_t stream_id)
         exit(EXIT_FAILURE);
     }
     qemu_fdt_setprop_cells(n->fdt, n->path, "msi-map", 0,
-                           fdt_get_phandle(n->fdt, its), stream_id, 1);
+                           fdt_get_phandle(n->fdt, its), ep->conf.stream_id,
+                           1);
 }

@@ -53,10 +53,10 @@ void dw_pcie_fdt_add_interrupts(const DWPCIeFDTNode *n,
 void dw_pcie_fdt_add_link(const DWPCIeFDTNode *n, const DWPCIeEP *ep);
 
 /*
- * Doorbells of pci_epf_alloc_doorbell() are interrupts of the machine's ITS,
- * with @stream_id as DeviceID.  A machine without one is a user's mistake:
- * exits with a message.
+ * With an MSI parent, doorbells of pci_epf_alloc_doorbell() are interrupts of
+ * the machine's ITS, with the stream ID as DeviceID.  A machine without one is
+ * a user's mistake: exits with a message.
  */
-void dw_pcie_fdt_add_msi_map(const DWPCIeFDTNode *n, uint16_t stream_id);
+void dw_pcie_fdt_add_msi_map(const DWPCIeFDTNode *n, const DWPCIeEP *ep);
 
 #endif /* HW_PCI_EP_DW_PCIE_FDT_H */

@@ -15,12 +15,12 @@
 #include "qemu/units.h"
 #include "hw/irq.h"
 #include "hw/pci-ep/dw-plat-pcie-ep.h"
-#include "hw/qdev-properties.h"
-#include "migration/vmstate.h"
 #include "trace.h"
 
 /* All but the DMA engine's register map */
 static const DWPCIeEPFeatures dw_plat_features = {
+    .max_functions = DW_PLAT_MAX_FUNCTIONS,
+    .max_windows = DW_PLAT_MAX_WINDOWS,
     .bar = {
         [0 ... DW_PCIE_NUM_BARS - 1] = { .type = DW_PCIE_BAR_PROGRAMMABLE },
     },
@@ -81,14 +81,12 @@ static void choose_dma(DWPlatPCIeEP *s)
         return;
     }
     config.map = edma_maps[s->edma];
+    s->features.dma = true;
     s->features.dma_map = config.map;
     if (config.map != DW_EDMA_MAP_LEGACY) {
         /* The legacy map's registers are in the port logic. */
         s->features.dma_size = ROUND_UP(dw_edma_map_size(&config), 4 * KiB);
     }
-    s->core.num_dma[DW_EDMA_WRITE] = s->num_dma_wr_ch;
-    s->core.num_dma[DW_EDMA_READ] = s->num_dma_rd_ch;
-    s->core.dma_irq = dma_irq;
 }
 
 static void set_ltssm(DWPlatPCIeEP *s, uint32_t val)
@@ -147,43 +145,15 @@ static void dw_plat_pcie_ep_reset(DeviceState *dev)
     set_ltssm(s, s->ltssm_enable ? DW_PLAT_APP_LTSSM_ENABLE : 0);
 }
 
-static bool check_range(const char *property, unsigned value, unsigned max,
-                        Error **errp)
-{
-    if (value < 1 || value > max) {
-        error_setg(errp, "%s=%u: this controller has 1 to %u", property,
-                   value, max);
-        return false;
-    }
-    return true;
-}
-
 static void dw_plat_pcie_ep_realize(DeviceState *dev, Error **errp)
 {
     DWPlatPCIeEP *s = DW_PLAT_PCIE_EP(dev);
     SysBusDevice *sbd = SYS_BUS_DEVICE(dev);
-    /* Under this ID the controller is a master in its SoC, ITS included. */
-    MemTxAttrs attrs = { .requester_id = s->stream_id };
 
-    if (!check_range("functions", s->functions, DW_PLAT_MAX_FUNCTIONS,
-                     errp) ||
-        !check_range("num-ob-windows", s->num_ob_windows,
-                     DW_PLAT_MAX_WINDOWS, errp) ||
-        !check_range("num-ib-windows", s->num_ib_windows,
-                     DW_PLAT_MAX_WINDOWS, errp) ||
-        !check_range("num-dma-wr-ch", s->num_dma_wr_ch, DW_HDMA_MAX_CHANNELS,
-                     errp) ||
-        !check_range("num-dma-rd-ch", s->num_dma_rd_ch, DW_HDMA_MAX_CHANNELS,
-                     errp)) {
-        return;
-    }
     choose_dma(s);
-    s->core.num_functions = s->functions;
-    s->core.num_outbound = s->num_ob_windows;
-    s->core.num_inbound = s->num_ib_windows;
+    s->core.dma_irq = dma_irq;
     if (!dw_pcie_ep_realize(&s->core, dev, &s->features,
-                            get_system_memory(), s->socket,
-                            s->completion_timeout, attrs, errp)) {
+                            get_system_memory(), errp)) {
         return;
     }
 
@@ -226,59 +196,9 @@ static void dw_plat_pcie_ep_init(Object *obj)
     DW_PLAT_PCIE_EP(obj)->edma = DW_PLAT_EDMA_UNROLLED;
 }
 
-static const Property dw_plat_pcie_ep_properties[] = {
-    DEFINE_PROP_STRING("socket", DWPlatPCIeEP, socket),
-    DEFINE_PROP_UINT32("completion-timeout", DWPlatPCIeEP,
-                       completion_timeout, 50),
-    DEFINE_PROP_UINT8("functions", DWPlatPCIeEP, functions, 1),
-    DEFINE_PROP_UINT8("num-ob-windows", DWPlatPCIeEP, num_ob_windows, 16),
-    DEFINE_PROP_UINT8("num-ib-windows", DWPlatPCIeEP, num_ib_windows, 16),
-    DEFINE_PROP_UINT8("num-dma-wr-ch", DWPlatPCIeEP, num_dma_wr_ch,
-                      DW_PLAT_DMA_CHANNELS),
-    DEFINE_PROP_UINT8("num-dma-rd-ch", DWPlatPCIeEP, num_dma_rd_ch,
-                      DW_PLAT_DMA_CHANNELS),
-    DEFINE_PROP_BOOL("msi-parent", DWPlatPCIeEP, msi_parent, true),
-    DEFINE_PROP_BOOL("ltssm-enable", DWPlatPCIeEP, ltssm_enable, false),
-    /* The same unlikely requester ID as rcar-gen4-pcie-ep's */
-    DEFINE_PROP_UINT16("stream-id", DWPlatPCIeEP, stream_id, 0xfff8),
-};
-
-/*
- * The peer holds mappings of this VM's RAM and the socket connects to one
- * process: neither can move to another host with the VM.
- */
-static const VMStateDescription vmstate_dw_plat_pcie_ep = {
-    .name = TYPE_DW_PLAT_PCIE_EP,
-    .unmigratable = 1,
-};
-
-static void describe_properties(ObjectClass *klass)
-{
-    object_class_property_set_description(klass, "socket",
-        "UNIX socket where this end of the PCIe cable listens; without it "
-        "the cable is not plugged in");
-    object_class_property_set_description(klass, "completion-timeout",
-        "ms until a read of the host completes with all ones, 0 = never");
-    object_class_property_set_description(klass, "functions",
-        "PCI functions, 1 to 8");
-    object_class_property_set_description(klass, "num-ob-windows",
-        "outbound iATU regions, 1 to 32");
-    object_class_property_set_description(klass, "num-ib-windows",
-        "inbound iATU regions, 1 to 32");
-    object_class_property_set_description(klass, "edma",
-        "register map of the DMA engine: none (no engine), unrolled, legacy, "
-        "hdma-compat or hdma-native");
-    object_class_property_set_description(klass, "num-dma-wr-ch",
-        "DMA channels that write to the host, 1 to 8, hdma-native 1 to 64");
-    object_class_property_set_description(klass, "num-dma-rd-ch",
-        "DMA channels that read from the host, 1 to 8, hdma-native 1 to 64");
-    object_class_property_set_description(klass, "msi-parent",
-        "the device tree names the machine's ITS as MSI parent");
-    object_class_property_set_description(klass, "ltssm-enable",
-        "the link trains from reset on, not only when software enables it");
-    object_class_property_set_description(klass, "stream-id",
-        "requester ID of the controller in its SoC");
-}
+static const Property dw_plat_pcie_ep_properties[] =
+    DW_PCIE_EP_PROPERTIES(DWPlatPCIeEP, core.conf, 1,
+        DEFINE_PROP_BOOL("ltssm-enable", DWPlatPCIeEP, ltssm_enable, false));
 
 static void dw_plat_pcie_ep_class_init(ObjectClass *klass,
                                        CABLE_CLASS_DATA data)
@@ -288,16 +208,16 @@ static void dw_plat_pcie_ep_class_init(ObjectClass *klass,
 
     dc->desc = "Generic DesignWare PCIe endpoint controller";
     dc->realize = dw_plat_pcie_ep_realize;
-    dc->vmsd = &vmstate_dw_plat_pcie_ep;
-    dc->user_creatable = true;
-    /* Its device tree node exists from the start or never. */
-    dc->hotpluggable = false;
     device_class_set_legacy_reset(dc, dw_plat_pcie_ep_reset);
     device_class_set_props(dc, dw_plat_pcie_ep_properties);
     object_class_property_add_enum(klass, "edma", "DWPlatEDMA", &edma_names,
                                    get_edma, set_edma);
-    describe_properties(klass);
-    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
+    dw_pcie_ep_class_init(dc, &dw_plat_features);
+    object_class_property_set_description(klass, "edma",
+        "register map of the DMA engine: none (no engine), unrolled, legacy, "
+        "hdma-compat or hdma-native");
+    object_class_property_set_description(klass, "ltssm-enable",
+        "the link trains from reset on, not only when software enables it");
     nc->add_fdt_node = dw_plat_pcie_ep_add_fdt_node;
 }
 

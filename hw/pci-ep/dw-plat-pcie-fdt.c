@@ -58,9 +58,7 @@ void dw_plat_pcie_ep_add_fdt_node(SysBusDevice *sbdev,
         dw_pcie_fdt_add_interrupts(&n, irq_names, ARRAY_SIZE(irq_names));
     }
     dw_pcie_fdt_add_link(&n, &s->core);
-    if (s->msi_parent) {
-        dw_pcie_fdt_add_msi_map(&n, s->stream_id);
-    }
+    dw_pcie_fdt_add_msi_map(&n, &s->core);
     add_app_node(&n);
     g_free(n.path);
 }

@@ -8,16 +8,15 @@
  * writes its own device tree node, see rcar-gen4-pcie-fdt.c.
  */
 #include "qemu/osdep.h"
-#include "qapi/error.h"
 #include "qemu/log.h"
 #include "qemu/module.h"
 #include "hw/irq.h"
 #include "hw/pci-ep/rcar-gen4-pcie-ep.h"
-#include "hw/qdev-properties.h"
-#include "migration/vmstate.h"
 #include "trace.h"
 
 static const DWPCIeEPFeatures rcar_gen4_features = {
+    .max_functions = RCAR_GEN4_MAX_FUNCTIONS,
+    .max_windows = RCAR_GEN4_MAX_WINDOWS,
     .bar = {
         [0] = { .type = DW_PCIE_BAR_RESIZABLE },
         [2] = { .type = DW_PCIE_BAR_RESIZABLE },
@@ -42,6 +41,7 @@ static const DWPCIeEPFeatures rcar_gen4_features = {
     .dbi2_size = RCAR_GEN4_DBI2_SIZE,
     .atu_size = RCAR_GEN4_ATU_SIZE,
     .window_size = RCAR_GEN4_ADDR_SPACE_SIZE,
+    .dma = true,
     .dma_map = DW_EDMA_MAP_UNROLL,
     .dma_size = RCAR_GEN4_DMA_SIZE,
 };
@@ -258,52 +258,15 @@ static void rcar_gen4_pcie_ep_reset(DeviceState *dev)
     reset_app(s);
 }
 
-static bool check_properties(RCarGen4PCIeEP *s, Error **errp)
-{
-    if (s->functions < 1 || s->functions > RCAR_GEN4_MAX_FUNCTIONS) {
-        error_setg(errp, "functions=%u: this controller has 1 to %d",
-                   s->functions, RCAR_GEN4_MAX_FUNCTIONS);
-        return false;
-    }
-    if (s->num_ob_windows < 1 || s->num_ob_windows > RCAR_GEN4_MAX_WINDOWS) {
-        error_setg(errp, "num-ob-windows=%u: 1 to %d fit into the register "
-                   "area", s->num_ob_windows, RCAR_GEN4_MAX_WINDOWS);
-        return false;
-    }
-    if (s->num_ib_windows < 1 || s->num_ib_windows > RCAR_GEN4_MAX_WINDOWS) {
-        error_setg(errp, "num-ib-windows=%u: 1 to %d fit into the register "
-                   "area", s->num_ib_windows, RCAR_GEN4_MAX_WINDOWS);
-        return false;
-    }
-    if (!s->num_dma_wr_ch != !s->num_dma_rd_ch) {
-        error_setg(errp, "num-dma-wr-ch=%u, num-dma-rd-ch=%u: a DMA engine "
-                   "has channels of both directions", s->num_dma_wr_ch,
-                   s->num_dma_rd_ch);
-        return false;
-    }
-    return true;
-}
-
 static void rcar_gen4_pcie_ep_realize(DeviceState *dev, Error **errp)
 {
     RCarGen4PCIeEP *s = RCAR_GEN4_PCIE_EP(dev);
     SysBusDevice *sbd = SYS_BUS_DEVICE(dev);
-    /* Under this ID the controller is a master in its SoC, ITS included. */
-    MemTxAttrs attrs = { .requester_id = s->stream_id };
 
-    if (!check_properties(s, errp)) {
-        return;
-    }
-    s->core.num_functions = s->functions;
-    s->core.num_outbound = s->num_ob_windows;
-    s->core.num_inbound = s->num_ib_windows;
-    s->core.num_dma[DW_EDMA_WRITE] = s->num_dma_wr_ch;
-    s->core.num_dma[DW_EDMA_READ] = s->num_dma_rd_ch;
     s->core.link_change = link_change;
     s->core.dma_irq = dma_irq;
     if (!dw_pcie_ep_realize(&s->core, dev, &rcar_gen4_features,
-                            get_system_memory(), s->socket,
-                            s->completion_timeout, attrs, errp)) {
+                            get_system_memory(), errp)) {
         return;
     }
 
@@ -332,60 +295,8 @@ static void rcar_gen4_pcie_ep_realize(DeviceState *dev, Error **errp)
     }
 }
 
-static const Property rcar_gen4_pcie_ep_properties[] = {
-    DEFINE_PROP_STRING("socket", RCarGen4PCIeEP, socket),
-    DEFINE_PROP_UINT32("completion-timeout", RCarGen4PCIeEP,
-                       completion_timeout, 50),
-    DEFINE_PROP_UINT8("functions", RCarGen4PCIeEP, functions,
-                      RCAR_GEN4_MAX_FUNCTIONS),
-    DEFINE_PROP_UINT8("num-ob-windows", RCarGen4PCIeEP, num_ob_windows,
-                      RCAR_GEN4_MAX_WINDOWS),
-    DEFINE_PROP_UINT8("num-ib-windows", RCarGen4PCIeEP, num_ib_windows,
-                      RCAR_GEN4_MAX_WINDOWS),
-    DEFINE_PROP_UINT8("num-dma-wr-ch", RCarGen4PCIeEP, num_dma_wr_ch,
-                      RCAR_GEN4_DMA_CHANNELS),
-    DEFINE_PROP_UINT8("num-dma-rd-ch", RCarGen4PCIeEP, num_dma_rd_ch,
-                      RCAR_GEN4_DMA_CHANNELS),
-    DEFINE_PROP_BOOL("msi-parent", RCarGen4PCIeEP, msi_parent, true),
-    /*
-     * Bus 255, device 31: a requester ID that no PCI device of the machine
-     * has unless it fills 256 buses.
-     */
-    DEFINE_PROP_UINT16("stream-id", RCarGen4PCIeEP, stream_id, 0xfff8),
-};
-
-/*
- * The peer holds mappings of this VM's RAM and the socket connects to one
- * process: neither can move to another host with the VM.
- */
-static const VMStateDescription vmstate_rcar_gen4_pcie_ep = {
-    .name = TYPE_RCAR_GEN4_PCIE_EP,
-    .unmigratable = 1,
-};
-
-static void describe_properties(ObjectClass *klass)
-{
-    object_class_property_set_description(klass, "socket",
-        "UNIX socket where this end of the PCIe cable listens; without it "
-        "the cable is not plugged in");
-    object_class_property_set_description(klass, "completion-timeout",
-        "ms until a read of the host completes with all ones, 0 = never");
-    object_class_property_set_description(klass, "functions",
-        "PCI functions, 1 or 2");
-    object_class_property_set_description(klass, "num-ob-windows",
-        "outbound iATU regions, 1 to 16");
-    object_class_property_set_description(klass, "num-ib-windows",
-        "inbound iATU regions, 1 to 16");
-    object_class_property_set_description(klass, "num-dma-wr-ch",
-        "DMA channels that write to the host, 1 to 8; 0 with num-dma-rd-ch=0 "
-        "leaves the DMA engine out");
-    object_class_property_set_description(klass, "num-dma-rd-ch",
-        "DMA channels that read from the host, 1 to 8");
-    object_class_property_set_description(klass, "msi-parent",
-        "the device tree names the machine's ITS as MSI parent");
-    object_class_property_set_description(klass, "stream-id",
-        "requester ID of the controller in its SoC");
-}
+static const Property rcar_gen4_pcie_ep_properties[] =
+    DW_PCIE_EP_PROPERTIES(RCarGen4PCIeEP, core.conf, RCAR_GEN4_MAX_FUNCTIONS);
 
 static void rcar_gen4_pcie_ep_class_init(ObjectClass *klass,
                                          CABLE_CLASS_DATA data)
@@ -395,14 +306,9 @@ static void rcar_gen4_pcie_ep_class_init(ObjectClass *klass,
 
     dc->desc = "R-Car Gen4 PCIe endpoint controller";
     dc->realize = rcar_gen4_pcie_ep_realize;
-    dc->vmsd = &vmstate_rcar_gen4_pcie_ep;
-    dc->user_creatable = true;
-    /* Its interrupts and device tree node exist from the start or never. */
-    dc->hotpluggable = false;
     device_class_set_legacy_reset(dc, rcar_gen4_pcie_ep_reset);
     device_class_set_props(dc, rcar_gen4_pcie_ep_properties);
-    describe_properties(klass);
-    set_bit(DEVICE_CATEGORY_BRIDGE, dc->categories);
+    dw_pcie_ep_class_init(dc, &rcar_gen4_features);
     nc->add_fdt_node = rcar_gen4_pcie_ep_add_fdt_node;
 }
 

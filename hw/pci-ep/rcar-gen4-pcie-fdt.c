@@ -96,8 +96,6 @@ void rcar_gen4_pcie_ep_add_fdt_node(SysBusDevice *sbdev,
     add_clocks(&n);
     add_reset(&n);
     dw_pcie_fdt_add_link(&n, &s->core);
-    if (s->msi_parent) {
-        dw_pcie_fdt_add_msi_map(&n, s->stream_id);
-    }
+    dw_pcie_fdt_add_msi_map(&n, &s->core);
     g_free(n.path);
 }

@@ -338,6 +338,7 @@ static void test_edma_maps(void)
         uint32_t channels;      /* in the area of its own, 0: no area */
     } engines[] = {
         { ",edma=none", 0, 0 },
+        { ",edma=legacy,num-dma-wr-ch=0,num-dma-rd-ch=0", 0, 0 },
         { "", ALL_ONES, DMA_CHANNELS(4) },
         { ",edma=unrolled,num-dma-wr-ch=8,num-dma-rd-ch=8", ALL_ONES,
           DMA_CHANNELS(8) },
@@ -430,6 +431,7 @@ static void test_refused(void)
         { "num-dma-rd-ch=0", "num-dma-rd-ch=0" },
         { "num-dma-wr-ch=9", "9 DMA write channels" },
         { "edma=legacy,num-dma-rd-ch=9", "9 DMA read channels" },
+        { "edma=hdma-native,num-dma-wr-ch=65", "65 DMA write channels" },
     };
     g_autofree char *dir = g_dir_make_tmp("dw-plat-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "cable", NULL);

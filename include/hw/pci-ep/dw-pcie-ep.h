@@ -15,7 +15,7 @@
 #include "hw/dma/dw-edma.h"
 #include "hw/ntb/pcie-cable-ep.h"
 #include "hw/pci-ep/dw-pcie-regs.h"
-#include "hw/qdev-core.h"
+#include "hw/qdev-properties.h"
 #include "qemu/thread.h"
 
 #define DW_PCIE_MAX_FUNCTIONS PCIE_CABLE_MAX_FUNCTIONS
@@ -30,6 +30,8 @@ typedef enum DWPCIeBarType {
 
 /* How the core was synthesised; constant for the life of the device. */
 typedef struct DWPCIeEPFeatures {
+    uint8_t max_functions;
+    uint8_t max_windows;                /* iATU regions a direction */
     struct {
         DWPCIeBarType type;
         uint64_t fixed_size;            /* bytes, a power of two */
@@ -53,9 +55,47 @@ typedef struct DWPCIeEPFeatures {
     uint32_t dbi2_size;
     uint32_t atu_size;
     uint64_t window_size;
-    DWEDMAMap dma_map;                  /* where the DMA registers are */
+    bool dma;                           /* has a DMA engine */
+    DWEDMAMap dma_map;                  /* where its registers are */
     uint64_t dma_size;                  /* of their area; legacy: none */
 } DWPCIeEPFeatures;
+
+/* What the user chooses: properties of every glue device */
+typedef struct DWPCIeEPConf {
+    char *socket;                       /* NULL: no cable */
+    uint32_t completion_timeout;        /* ms, 0 waits for ever */
+    uint8_t functions;
+    uint8_t num_ob_windows;
+    uint8_t num_ib_windows;
+    uint8_t num_dma_wr_ch;
+    uint8_t num_dma_rd_ch;
+    bool msi_parent;                    /* in the device tree */
+    uint16_t stream_id;                 /* as a bus master in its SoC */
+} DWPCIeEPConf;
+
+/*
+ * Properties of a glue device: those of the DWPCIeEPConf @_conf in @_state and
+ * the device's own.  @_functions is the default number of functions.  The
+ * default stream ID, bus 255 and device 31, is a requester ID that no PCI
+ * device of the machine has unless it fills 256 buses.
+ */
+#define DW_PCIE_EP_PROPERTIES(_state, _conf, _functions, ...)               \
+    {                                                                       \
+        DEFINE_PROP_STRING("socket", _state, _conf.socket),                 \
+        DEFINE_PROP_UINT32("completion-timeout", _state,                    \
+                           _conf.completion_timeout, 50),                   \
+        DEFINE_PROP_UINT8("functions", _state, _conf.functions,             \
+                          _functions),                                      \
+        DEFINE_PROP_UINT8("num-ob-windows", _state, _conf.num_ob_windows,   \
+                          16),                                              \
+        DEFINE_PROP_UINT8("num-ib-windows", _state, _conf.num_ib_windows,   \
+                          16),                                              \
+        DEFINE_PROP_UINT8("num-dma-wr-ch", _state, _conf.num_dma_wr_ch, 4), \
+        DEFINE_PROP_UINT8("num-dma-rd-ch", _state, _conf.num_dma_rd_ch, 4), \
+        DEFINE_PROP_BOOL("msi-parent", _state, _conf.msi_parent, true),     \
+        DEFINE_PROP_UINT16("stream-id", _state, _conf.stream_id, 0xfff8),   \
+        ## __VA_ARGS__                                                      \
+    }
 
 /* Mistakes of the SoC's or the host's software, each reported once. */
 typedef enum DWPCIeGuestError {
@@ -137,6 +177,8 @@ typedef struct DWPCIeFunc {
 struct DWPCIeEP {
     DeviceState *dev;
     const DWPCIeEPFeatures *features;
+    DWPCIeEPConf conf;
+    /* Of conf */
     unsigned num_functions;
     unsigned num_outbound;
     unsigned num_inbound;
@@ -177,21 +219,24 @@ struct DWPCIeEP {
     DWPCIeATUAlias *outbound_alias;     /* a region: functions + reject */
 };
 
+/*
+ * What the classes of glue devices have in common: the descriptions of
+ * DW_PCIE_EP_PROPERTIES, that they cannot be plugged in later or
+ * migrate.  @features: the limits of the properties.
+ */
+void dw_pcie_ep_class_init(DeviceClass *dc, const DWPCIeEPFeatures *features);
+
 /**
  * dw_pcie_ep_realize: make the core's regions and its end of the cable
  * @soc: memory of the SoC, where inbound requests go
- * @socket_path: of the cable, or NULL
- * @timeout_ms: completion timeout, 0 waits for ever
- * @attrs: attributes of the core as a bus master in its SoC
  *
- * The caller has set num_functions, num_outbound, num_inbound, link_change,
- * and for a DMA engine num_dma and dma_irq; it maps dbi, dbi2, atu, dma and
- * window afterwards.  Without an engine the DMA registers read as zero.
+ * The caller has set link_change and, where there can be a DMA engine,
+ * dma_irq; it maps dbi, dbi2, atu, dma and window afterwards and must not fail
+ * any more.  Without channels the DMA registers read as zero.
  */
 bool dw_pcie_ep_realize(DWPCIeEP *ep, DeviceState *dev,
                         const DWPCIeEPFeatures *features, MemoryRegion *soc,
-                        const char *socket_path, uint32_t timeout_ms,
-                        MemTxAttrs attrs, Error **errp);
+                        Error **errp);
 
 /* Power-on reset: the link goes down, every register gets its reset value. */
 void dw_pcie_ep_reset(DWPCIeEP *ep);

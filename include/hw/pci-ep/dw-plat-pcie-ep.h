@@ -49,18 +49,9 @@ struct DWPlatPCIeEP {
     MemoryRegion app;
     qemu_irq irq[DW_PLAT_NUM_IRQS];
 
-    /* Properties */
-    char *socket;
-    uint32_t completion_timeout;        /* ms, 0 waits for ever */
-    uint8_t functions;
-    uint8_t num_ob_windows;
-    uint8_t num_ib_windows;
+    /* Properties, besides the core's */
     DWPlatEDMA edma;
-    uint8_t num_dma_wr_ch;
-    uint8_t num_dma_rd_ch;
-    bool msi_parent;
     bool ltssm_enable;                  /* reset value of the register bit */
-    uint16_t stream_id;
 
     /* Registers */
     uint32_t app_ltssm;

@@ -20,7 +20,6 @@
 #define DW_PLAT_ATU_SIZE                0x4000
 #define DW_PLAT_APP_SIZE                0x1000
 #define DW_PLAT_ADDR_SPACE_SIZE         0x800000
-#define DW_PLAT_DMA_CHANNELS            4       /* a direction, by default */
 
 /* What a function looks like before software wrote its header: Synopsys */
 #define DW_PLAT_RESET_VENDOR_ID         0x16c3

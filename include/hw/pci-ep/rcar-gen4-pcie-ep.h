@@ -45,17 +45,6 @@ struct RCarGen4PCIeEP {
     MemoryRegion reset_ctrl;
     qemu_irq irq[RCAR_GEN4_NUM_IRQS];
 
-    /* Properties */
-    char *socket;
-    uint32_t completion_timeout;        /* ms, 0 waits for ever */
-    uint8_t functions;
-    uint8_t num_ob_windows;
-    uint8_t num_ib_windows;
-    uint8_t num_dma_wr_ch;
-    uint8_t num_dma_rd_ch;
-    bool msi_parent;
-    uint16_t stream_id;
-
     /* Registers */
     uint32_t msr0;
     uint32_t rst_ctrl1;

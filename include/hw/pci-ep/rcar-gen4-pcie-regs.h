@@ -23,7 +23,6 @@
 #define RCAR_GEN4_RESET_SIZE            0x4
 #define RCAR_GEN4_MAX_FUNCTIONS         2
 #define RCAR_GEN4_MAX_WINDOWS           16
-#define RCAR_GEN4_DMA_CHANNELS          4       /* a direction, on the SoC */
 
 /* What the functions look like before software wrote their headers */
 #define RCAR_GEN4_RESET_VENDOR_ID       0x1912
