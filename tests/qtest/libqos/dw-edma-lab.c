@@ -69,14 +69,22 @@ uint64_t edma_lab_regs(DWEp *ep, QEdmaMap map)
            ep->dma;
 }
 
-EdmaLab *edma_lab_start_map(QEdmaMap map)
+EdmaLab *edma_lab_start_channels(QEdmaMap map, unsigned n)
 {
+    g_autofree char *props = g_strdup_printf("%s,num-dma-wr-ch=%u,"
+                                             "num-dma-rd-ch=%u",
+                                             edma_lab_map_property(map), n, n);
     EdmaLab *l = edma_lab_new(cable_start_controller(
-        edma_lab_controller(map), edma_lab_map_property(map), "", "", ""));
+        edma_lab_controller(map), props, "", "", ""));
 
     l->soc.map = map;
     l->soc.regs = edma_lab_regs(l->c->ep, map);
     return l;
+}
+
+EdmaLab *edma_lab_start_map(QEdmaMap map)
+{
+    return edma_lab_start_channels(map, EDMA_CHANNELS);
 }
 
 void edma_lab_free(EdmaLab *l)

@@ -46,6 +46,8 @@ typedef struct EdmaLab {
 EdmaLab *edma_lab_start(const char *ep_props, const char *rc_args);
 /* With any register map: R-Car has the unrolled one */
 EdmaLab *edma_lab_start_map(QEdmaMap map);
+/* The same with @n channels in each direction */
+EdmaLab *edma_lab_start_channels(QEdmaMap map, unsigned n);
 /* The controller that can have the map, and what it needs for -device */
 const char *edma_lab_controller(QEdmaMap map);
 const char *edma_lab_map_property(QEdmaMap map);
