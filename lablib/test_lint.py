@@ -94,7 +94,7 @@ def _length(_built: setup.Built) -> list[str]:
 
 def _licence(_built: setup.Built) -> list[str]:
     return [f"{_name(p)}: no SPDX-License-Identifier in the first lines"
-            for p in _files() if _is_code(p)
+            for p in _files() if (_is_code(p) or p.suffix == ".md")
             and b"SPDX-License-Identifier:" not in p.read_bytes()[:400]]
 
 
