@@ -26,9 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _join(console: socket.socket) -> None:
     """Pass bytes both ways until one side ends or Ctrl-] is typed."""
-    sources = [console, sys.stdin.fileno()]
     while True:
-        ready = select.select(sources, [], [])[0]
+        ready = select.select([console, sys.stdin.fileno()], [], [])[0]
         if console in ready:
             data = console.recv(65536)
             if not data:
@@ -37,12 +36,9 @@ def _join(console: socket.socket) -> None:
             os.write(sys.stdout.fileno(), data)
         if sys.stdin.fileno() in ready:
             data = os.read(sys.stdin.fileno(), 4096)
-            if not data:
-                # A script's input has ended; its output may still come.
-                sources.remove(sys.stdin.fileno())
             before, leave, _ = data.partition(_LEAVE)
             console.sendall(before)
-            if leave:
+            if leave or not data:
                 return
 
 
@@ -74,16 +70,17 @@ def _connect(vm: Vm) -> socket.socket:
 
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise LabError("a console wants a terminal as its standard input; in "
+                       f"scripts use ./lab exec {args.vm} CMD")
     vm = pair.attach().vm(args.vm)
     if not vm.alive():
         raise LabError(vm.why_ended())
     with _only_one(vm), _connect(vm) as console:
         ui.note(f"console of {args.vm}: Ctrl-] leaves, Enter shows the prompt")
-        if not sys.stdin.isatty():
-            _join(console)
-            return 0
         before = termios.tcgetattr(sys.stdin)
-        tty.setraw(sys.stdin)
+        # What was typed by now counts.
+        tty.setraw(sys.stdin, termios.TCSADRAIN)
         try:
             _join(console)
         finally:

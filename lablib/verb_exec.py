@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Run a command in a VM; the exit status is the command's.
+Run a command in a VM; the exit status is the command's, or 124 when it had
+to be killed.
 
     ./lab exec rc lspci -vv
     ./lab exec ep 'dmesg | tail'
@@ -13,14 +14,18 @@ import shlex
 import sys
 from typing import BinaryIO
 
-from lablib import pair
+from lablib import pair, ui
 from lablib.ui import LabError
+
+# As timeout(1) has it.
+_TIMED_OUT = 124
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of exec; they come before the VM."""
     parser.add_argument("--timeout", type=float, metavar="S",
-                        help="kill the command after S seconds")
+                        help="kill the command after S seconds; the exit "
+                             "status is 124 then")
     parser.add_argument("vm", choices=("ep", "rc"), help="where")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="CMD",
                         help="what; one word is given to the guest's shell "
@@ -57,8 +62,9 @@ def main(args: argparse.Namespace) -> int:
                 err.extend if args.json else _writer(sys.stderr.buffer),
                 args.timeout, stdin_fd=stdin)
         except TimeoutError:
-            raise LabError(f"`{command}` in {args.vm} did not end within "
-                           f"{args.timeout:g} s and was killed") from None
+            ui.error(f"`{command}` in {args.vm} did not end within "
+                     f"{args.timeout:g} s and was killed")
+            status = _TIMED_OUT
     if args.json:
         print(json.dumps({"status": status,
                           "stdout": out.decode(errors="replace"),

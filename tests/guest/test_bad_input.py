@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What goes wrong is told in one line, cleaned up, and fails the command."""
 
+import contextlib
 import os
 import re
 import signal
@@ -124,24 +125,49 @@ def test_trace_is_in_the_logs(launcher):
         assert "pcie_cable_send " in log.read_text()
 
 
+def test_exec_that_takes_too_long(launcher):
+    assert launcher.run("up", "--no-ntb").returncode == 0
+    result = launcher.run("exec", "--timeout", "1", "rc",
+                          "echo early; sleep 4321")
+    assert result.returncode == 124
+    assert result.stdout == "early\n"
+    assert "did not end within 1 s" in result.stderr
+    left = launcher.run("exec", "rc", "pgrep -f 'sleep 432[1]'")
+    assert left.returncode == 1, left.stdout
+
+
+@contextlib.contextmanager
+def console_of(launcher, vm):
+    """`./lab console` on a terminal: the process and both of its ends."""
+    keyboard, terminal = os.openpty()
+    try:
+        with subprocess.Popen(launcher.words("console", vm), stdin=terminal,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=launcher.environment()) as console:
+            assert b"Ctrl-] leaves" in console.stderr.readline()
+            yield console, keyboard, terminal
+            os.write(keyboard, b"\x1d")
+            console.communicate(timeout=60)
+        assert console.returncode == 0
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+
+
 def test_console_passes_both_ways(launcher):
     assert launcher.run("up", "--no-ntb").returncode == 0
-    with subprocess.Popen(launcher.words("console", "ep"), text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE,
-                          env=launcher.environment()) as console:
-        console.stdin.write("echo $((6 * 7))-$(uname -n)\n")
-        console.stdin.flush()
-        for line in console.stdout:
-            if line.strip() == "42-ep":
-                break
-        else:
-            pytest.fail("the console ended")
-        busy = closing_line(launcher.run("console", "ep"))
-        assert "in use" in busy
-        # Ctrl-] leaves.
-        console.communicate("\x1d", timeout=60)
-    assert console.returncode == 0
+    with console_of(launcher, "ep") as (console, keyboard, terminal):
+        os.write(keyboard, b"echo $((6 * 7))-$(uname -n)\r")
+        assert b"42-ep" in (line.strip() for line in console.stdout)
+        second = subprocess.run(launcher.words("console", "ep"), text=True,
+                                stdin=terminal, capture_output=True,
+                                env=launcher.environment(), timeout=60)
+        assert "in use" in closing_line(second)
+
+
+def test_console_without_a_terminal(launcher):
+    line = closing_line(launcher.run("console", "ep"))
+    assert "terminal" in line and "./lab exec ep" in line
 
 
 def test_image_for_another_machine(launcher, tmp_path):
