@@ -20,6 +20,10 @@ _NTB_DRIVERS = ("pci_epf_vntb",)
 CONTROLLERS = {"rcar-gen4": "rcar-gen4-pcie-ep", "dw-plat": "dw-plat-pcie-ep"}
 # What R-Car S4's DMA engine has in each direction.
 DMA_CHANNELS = 4
+# Register maps of dw-plat's DMA engine, and how many channels each can have in
+# a direction.
+DMA_MAPS = {"unrolled": 8, "legacy": 8, "hdma-compat": 8, "hdma-native": 64,
+            "none": 0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Vm:
     where there is no NTB.
 
     @controller is a key of CONTROLLERS for the EP and empty for the RC;
-    @dma_channels is how many channels its DMA engine has in each direction.
+    @dma_channels is how many channels its DMA engine has in each direction;
+    @dma_map is a key of DMA_MAPS where the controller leaves a choice.
     @qemu is "lab" for the one that the lab builds, "stock" for another.
     """
     role: str
@@ -41,6 +46,7 @@ class Vm:
     msi_parent: bool
     controller: str
     dma_channels: int
+    dma_map: Optional[str]
     qemu: str
 
 
@@ -133,6 +139,22 @@ def _address(table: _Table) -> ipaddress.IPv4Interface:
         raise table.error(f"'address': {e}") from e
 
 
+def _check_controller(table: _Table, vm: Vm) -> None:
+    if vm.controller not in CONTROLLERS:
+        raise table.error(f"'controller' should be one of "
+                          f"{', '.join(CONTROLLERS)}, not "
+                          f"\"{vm.controller}\"")
+    if vm.dma_map and vm.controller != "dw-plat":
+        raise table.error(f"'dma-map' is for the controller dw-plat: that of "
+                          f"{vm.controller} is always unrolled")
+    if vm.dma_map and vm.dma_map not in DMA_MAPS:
+        raise table.error(f"'dma-map' should be one of {', '.join(DMA_MAPS)}, "
+                          f"not \"{vm.dma_map}\"")
+    most = DMA_MAPS[vm.dma_map or "unrolled"]
+    if vm.dma_map != "none" and not 0 <= vm.dma_channels <= most:
+        raise table.error(f"'dma-channels' should be 0 to {most}")
+
+
 def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
     table = root.table(role)
     modules = tuple(table.take("modules", list))
@@ -147,17 +169,15 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
             if role == "ep" else "",
             dma_channels=table.take("dma-channels", int, DMA_CHANNELS)
             if role == "ep" else 0,
+            dma_map=table.take("dma-map", str, None)
+            if role == "ep" else None,
             qemu=table.take("qemu", str, "lab"))
     if vm.qemu not in (("lab", "stock") if role == "rc" else ("lab",)):
         raise table.error(f"has no 'qemu' called \"{vm.qemu}\"")
     if not 1 <= vm.cpus <= 16:
         raise table.error("'cpus' should be 1 to 16")
-    if role == "ep" and vm.controller not in CONTROLLERS:
-        raise table.error(f"'controller' should be one of "
-                          f"{', '.join(CONTROLLERS)}, not "
-                          f"\"{vm.controller}\"")
-    if not 0 <= vm.dma_channels <= 8:
-        raise table.error("'dma-channels' should be 0 to 8")
+    if role == "ep":
+        _check_controller(table, vm)
     table.done()
     return vm
 

@@ -41,11 +41,12 @@ def _cable_arguments(topology: Topology, role: str, st: state.State
         msi = st.options["msi_parent"]
         device = CONTROLLERS[topology.ep.controller]
         channels = topology.ep.dma_channels
+        dma_map = f",edma={topology.ep.dma_map}" if topology.ep.dma_map else ""
         return ["-device", f"{device},id=ep0,socket={cable},"
                            f"completion-timeout={timeout},"
                            f"num-dma-wr-ch={channels},"
                            f"num-dma-rd-ch={channels},"
-                           f"msi-parent={'on' if msi else 'off'}"]
+                           f"msi-parent={'on' if msi else 'off'}{dma_map}"]
     if topology.rc.qemu == "stock":
         return ["-device", "pcie-root-port,id=rp0,chassis=1,slot=1",
                 "-device", json.dumps(

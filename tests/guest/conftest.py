@@ -102,7 +102,7 @@ def make_pair(built, two_vm):
     """
     def make(tp=two_vm, **changes):
         ep = {k: v for k, v in changes.items()
-              if k in ("msi_parent", "dma_channels")}
+              if k in ("msi_parent", "dma_channels", "dma_map")}
         tp = dataclasses.replace(tp, ep=dataclasses.replace(tp.ep, **ep))
         return pair.running(tp, OPTIONS | changes, built)
     return make

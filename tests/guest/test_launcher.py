@@ -65,6 +65,12 @@ def test_attributes_keep_the_order_of_the_file():
     ('driver = "pci_epf_vntb"', 'driver = "x; reboot"', "driver"),
     ("[cable]", "[cable", "changed.toml"),
     ("dma-channels = 4", "dma-channels = 9", "0 to 8"),
+    ("dma-channels = 4", 'dma-map = "legacy"', "for the controller dw-plat"),
+    ("dma-channels = 4", 'controller = "dw-plat"\ndma-map = "edma"',
+     "unrolled, legacy, hdma-compat, hdma-native, none"),
+    ("dma-channels = 4", 'controller = "dw-plat"\ndma-map = "hdma-native"\n'
+     "dma-channels = 65", "0 to 64"),
+    ("[rc]", '[rc]\ndma-map = "legacy"', "unknown key 'dma-map'"),
     ("msi-parent = true", 'qemu = "stock"', "qemu"),
     ("[rc]", '[rc]\nqemu = "theirs"', "theirs"),
 ])
