@@ -87,9 +87,9 @@ def run(argv: Sequence[object], log: str, *, cwd: Optional[Path] = None,
     """
     Run @argv with its output in build/logs/@log; returns the last lines.
 
-    @env is added to the environment.  @watch turns a line of output into the
-    detail that @step shows.  @what names the tool in the error.  Raises
-    ToolFailed when the tool does.
+    @env is added to the environment.  @watch sees each line of output and may
+    turn it into the detail that @step shows.  @what names the tool in the
+    error.  Raises ToolFailed when the tool does.
     """
     words = [os.fspath(a) if isinstance(a, Path) else str(a) for a in argv]
     if shutil.which(words[0]) is None:
@@ -109,10 +109,9 @@ def run(argv: Sequence[object], log: str, *, cwd: Optional[Path] = None,
             for line in process.stdout:
                 out.write(line)
                 tail.append(line.rstrip("\n"))
-                if step and watch:
-                    detail = watch(line)
-                    if detail:
-                        step.update(detail)
+                detail = watch(line) if watch else None
+                if step and detail:
+                    step.update(detail)
             status = process.wait()
         except BaseException:
             _end_group(process)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Build qemu-system-aarch64, our qtests and benches from the grafted tree."""
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -8,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Optional
 
-from lablib import cache, graft, paths, proc, sources, ui
+from lablib import apt, cache, graft, paths, proc, sources, ui
 
 LOG = "setup-qemu.log"
 EMULATOR = "qemu-system-aarch64"
@@ -105,6 +106,25 @@ def _configure(tree: Path, build: Path, options: list[str],
     stamp.write_text(text, encoding="ascii")
 
 
+def _compile(build: Path, targets: list[str], version: str) -> None:
+    """Make @targets; says nothing when they are there and up to date."""
+    with contextlib.ExitStack() as stack:
+        steps: list[ui.Step] = []
+
+        def watch(line: str) -> None:
+            progress = proc.ninja_progress(line)
+            # QEMU has this one written each time, and then compared.
+            if not progress or "qemu-version.h" in line:
+                return
+            if not steps:
+                steps.append(stack.enter_context(
+                    ui.step(f"building QEMU {version}")))
+            steps[0].update(progress)
+
+        proc.run(["ninja", f"-j{os.cpu_count()}", *targets], LOG, cwd=build,
+                 env=_environment(), watch=watch, what="building QEMU")
+
+
 def _publish(source: Path, target: Path) -> None:
     """Copy a binary into the checkout's build directory if it changed."""
     if target.is_file():
@@ -134,8 +154,9 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
         base, fixed = debian.path, True
         version = (base / "VERSION").read_text(encoding="ascii").strip()
         identity = f"debian {debian.version}"
+    # The build trees name libraries of the release they are made on.
     home = paths.CACHE / "qemu" / cache.key(
-        identity, *(p.read_bytes() for p in graft.patches()))
+        identity, apt.codename(), *(p.read_bytes() for p in graft.patches()))
     tree = home / "src"
     variant = "asan" if sanitize else "plain"
     options = _CONFIGURE + (_SANITIZE if sanitize else [])
@@ -149,10 +170,7 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
                 for name, place in {**tests, **benches}.items()]
     proc.start_log(LOG)
     _configure(tree, home / variant, options, version)
-    with ui.step(f"building QEMU {version}", brief=True) as step:
-        proc.run(["ninja", f"-j{os.cpu_count()}", EMULATOR, *programs], LOG,
-                 cwd=home / variant, env=_environment(), step=step,
-                 watch=proc.ninja_progress, what="building QEMU")
+    _compile(home / variant, [EMULATOR, *programs], version)
     out = paths.BUILD / ("qemu-asan" if sanitize else "qemu")
     _publish(home / variant / EMULATOR, out / EMULATOR)
     for folder, names in (("qtest", tests), ("bench", benches)):

@@ -328,3 +328,8 @@ def test_sessions_do_not_share_a_port(tmp_path):
     with agent.Agent("ep", sockets, 10), agent.Agent("ep", sockets, 10):
         with pytest.raises(agent.AgentError, match="in use"):
             agent.Agent("ep", sockets, 10)
+
+
+def test_setup_that_has_nothing_to_do(launcher):
+    setup = launcher.run("setup")
+    assert setup.returncode == 0 and "building QEMU" not in setup.stderr
