@@ -70,11 +70,12 @@ static EPExtents *extents_new(EPFunction *f, unsigned count)
 static void wait_outside(PCIeCableDMA *dma)
 {
     PCIeCableEP *cable = dma->cable;
-    unsigned seen = qatomic_read(&dma->inside);
+    /* Pairs with the release in leave(): what it read before is read. */
+    unsigned seen = qatomic_load_acquire(&dma->inside);
 
-    while (seen & 1 && qatomic_read(&dma->inside) == seen) {
+    while (seen & 1 && qatomic_load_acquire(&dma->inside) == seen) {
         qemu_event_reset(&cable->dma_left);
-        if (qatomic_read(&dma->inside) == seen) {
+        if (qatomic_load_acquire(&dma->inside) == seen) {
             qemu_event_wait(&cable->dma_left);
         }
     }
