@@ -68,7 +68,7 @@ struct PCIeCableConn {
     QemuMutex tx_lock;
     QemuCond tx_cond;           /* queue changed, or closed */
     QSIMPLEQ_HEAD(, ConnQueued) queue;
-    size_t queued;
+    size_t queued;              /* bytes; atomic read */
     bool closed;
     char *reason;
 

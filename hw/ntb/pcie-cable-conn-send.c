@@ -25,7 +25,7 @@ void pcie_cable_conn_drop_queue(PCIeCableConn *conn)
         pcie_cable_conn_close_fds(q->fds, q->nfds);
         g_free(q);
     }
-    conn->queued = 0;
+    qatomic_set(&conn->queued, 0);
 }
 
 /* Returns the number of bytes taken, 0 for none, -1 for a dead socket. */
@@ -82,7 +82,7 @@ static bool conn_enqueue(PCIeCableConn *conn, const struct iovec *iov,
     }
     iov_to_buf(iov, niov, 0, q->data, len);
     QSIMPLEQ_INSERT_TAIL(&conn->queue, q, next);
-    conn->queued += len;
+    qatomic_set(&conn->queued, conn->queued + len);
     qemu_cond_broadcast(&conn->tx_cond);
     return true;
 }
@@ -166,7 +166,7 @@ void *pcie_cable_conn_drain(void *opaque)
             q->sent += n;
             if (q->sent == q->len) {
                 QSIMPLEQ_REMOVE_HEAD(&conn->queue, next);
-                conn->queued -= q->len;
+                qatomic_set(&conn->queued, conn->queued - q->len);
                 pcie_cable_conn_close_fds(q->fds, q->nfds);
                 g_free(q);
                 qemu_cond_broadcast(&conn->tx_cond);

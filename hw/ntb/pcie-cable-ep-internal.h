@@ -99,7 +99,7 @@ struct PCIeCableEP {
     PCIeCableConn *conn;        /* RCU: other threads take a reference */
     PCIeCableStats stats;
     PCIeCableCaps peer;
-    bool negotiated;            /* the peer's VERSION has been answered */
+    bool negotiated;            /* peer's VERSION is answered; atomic read */
     bool version_waits;         /* a plain peer waits for the link */
     VfuHdr version_hdr;
     bool ltssm;
@@ -125,7 +125,7 @@ struct PCIeCableEP {
     /* -remap.c */
     QemuMutex remap_lock;
     QemuCond remap_cond;
-    unsigned remaps;            /* not acknowledged; remap_lock */
+    unsigned remaps;            /* not acknowledged; remap_lock, atomic read */
 };
 
 /* A reference to the connection, or NULL.  Any thread. */

@@ -49,7 +49,8 @@ static void remap_acknowledged(void *opaque, int error)
         trace_pcie_cable_ep_remap_refused(bar->fn, bar->index, error);
     }
     QEMU_LOCK_GUARD(&cable->remap_lock);
-    if (--cable->remaps == 0) {
+    qatomic_store_release(&cable->remaps, cable->remaps - 1);
+    if (!cable->remaps) {
         qemu_cond_broadcast(&cable->remap_cond);
     }
 }
@@ -59,7 +60,7 @@ void pcie_cable_ep_sync(PCIeCableEP *cable)
     int64_t deadline = g_get_monotonic_time() / 1000 + EP_REMAP_TIMEOUT_MS;
     bool late = false;
 
-    if (pcie_cable_conn_serving() || !qatomic_read(&cable->remaps)) {
+    if (pcie_cable_conn_serving() || !qatomic_load_acquire(&cable->remaps)) {
         return;
     }
     bql_unlock();

@@ -100,7 +100,7 @@ static void ep_answer_version(PCIeCableEP *cable, const VfuHdr *hdr)
     }
     pcie_cable_conn_reply(cable->conn, hdr, payload->data, payload->len,
                           NULL, 0);
-    cable->negotiated = true;
+    qatomic_set(&cable->negotiated, true);
     cable->version_waits = false;
 }
 
@@ -180,7 +180,7 @@ static void ep_serve(PCIeCableEP *cable, int fd)
     g_autofree char *reason = NULL;
 
     bql_lock();
-    cable->negotiated = false;
+    qatomic_set(&cable->negotiated, false);
     cable->version_waits = false;
     qatomic_set(&cable->dma_layout, EP_DMA_UNKNOWN);
     qatomic_rcu_set((void **)&cable->conn, conn);
@@ -197,7 +197,7 @@ static void ep_serve(PCIeCableEP *cable, int fd)
 
     bql_lock();
     qatomic_rcu_set((void **)&cable->conn, NULL);
-    cable->negotiated = false;
+    qatomic_set(&cable->negotiated, false);
     cable->version_waits = false;
     ep_set_link(cable, false);
     for (unsigned i = 0; i < cable->num_functions; i++) {
