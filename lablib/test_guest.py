@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run the guest suites: pytest files that boot VMs."""
 
+import ast
 import shlex
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -14,6 +15,12 @@ def suites() -> dict[str, Path]:
     """The suites by name: tests/guest/test_first_light.py is first-light."""
     return {path.stem.removeprefix("test_").replace("_", "-"): path
             for path in sorted(FOLDER.glob("test_*.py"))}
+
+
+def about(path: Path) -> str:
+    """What a suite tests: the first line of its file's docstring."""
+    words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    return (words or "").partition("\n")[0].removesuffix(".")
 
 
 def _collect(suite: testrunner.Suite, report: Path) -> None:

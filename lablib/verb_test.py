@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Run the tests. Suites: lint, qtest, qtest-asan (the qtests with the address
-and undefined behaviour sanitizers; only when named), and one for each file in
-tests/guest. Without names: all but qtest-asan.
+Run the tests: lint, the qtests and one suite for each file in tests/guest
+(--list explains each). The qtests with sanitizers run only when named.
 """
 
 import argparse
@@ -13,7 +12,15 @@ import sys
 from lablib import (paths, setup, test_guest, test_lint, test_qtest,
                     testrunner, ui)
 
-_ASAN = "qtest-asan"
+_OWN = {
+    "lint": "style of C, Python and shell, kernel drivers and patches",
+    "qtest": "the models alone and two QEMUs over the cable, without guests",
+}
+# Run only when named.
+_SANITIZED = {
+    "qtest-asan": "the same with the address and undefined behaviour "
+                  "sanitizers (only when named)",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suites", nargs="*", metavar="SUITE",
                         help="the suites to run")
     parser.add_argument("--list", action="store_true",
-                        help="print the names of the suites")
+                        help="print the suites and what each tests")
 
 
 def _options(args: argparse.Namespace) -> list[str]:
@@ -49,19 +56,26 @@ def _run(name: str, args: argparse.Namespace,
             test_lint.run(suite, built)
         elif name == "qtest":
             test_qtest.run(suite, built)
-        elif name == _ASAN:
+        elif name in _SANITIZED:
             test_qtest.run(suite, setup.ensure(args, sanitize=True))
         else:
             test_guest.run(suite, test_guest.suites()[name], _options(args))
     return suite
 
 
+def _print_list() -> None:
+    guest = {name: test_guest.about(path)
+             for name, path in test_guest.suites().items()}
+    for name, words in {**_OWN, **_SANITIZED, **guest}.items():
+        print(f"{name:<14} {words}")
+
+
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
-    default = ["lint", "qtest", *test_guest.suites()]
-    known = [*default, _ASAN]
+    default = [*_OWN, *test_guest.suites()]
+    known = [*default, *_SANITIZED]
     if args.list:
-        print("\n".join(known))
+        _print_list()
         return 0
     for name in args.suites:
         if name not in known:

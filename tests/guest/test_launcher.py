@@ -14,7 +14,7 @@ import time
 import pytest
 
 from lablib import (agent, apt, cache, endpoint, observed, pair, paths, state,
-                    stock_qemu, topology, verb_clean)
+                    stock_qemu, test_guest, topology, verb_clean)
 from lablib.ui import LabError
 
 
@@ -333,3 +333,11 @@ def test_sessions_do_not_share_a_port(tmp_path):
 def test_setup_that_has_nothing_to_do(launcher):
     setup = launcher.run("setup")
     assert setup.returncode == 0 and "building QEMU" not in setup.stderr
+
+
+def test_every_suite_says_what_it_tests(launcher):
+    lines = launcher.run("test", "--list").stdout.splitlines()
+    about = dict(line.split(maxsplit=1) for line in lines)
+    assert {"lint", "qtest", "qtest-asan",
+            *test_guest.suites()} == about.keys()
+    assert all(len(line) < 100 and not line.endswith(".") for line in lines)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-The kernel's selftest ntb, from the kernel tree in use: ntb_test.sh on the RC
-with the EP as its remote host, part by part, and what it leaves out.
+The kernel's selftest ntb, part by part, and what it leaves out.
+
+From the kernel tree in use: ntb_test.sh on the RC with the EP as its remote
+host.
 
 What the tree's drivers lack is looked up in their source: a part that they
 cannot do is skipped with the line that says so, in any other tree it is run.

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-The kernel's selftest pci_endpoint, from the kernel tree in use, on the RC
-against pci-epf-test on the EP.
+The kernel's selftest pci_endpoint on the RC against pci-epf-test on the EP.
 
-Every case of it is run. A case that the hardware cannot do must give exactly
-the answer that the lack predicts, and is then reported as skipped, with the
-lack; any other answer is a failure.
+From the kernel tree in use. Every case of it is run. A case that the hardware
+cannot do must give exactly the answer that the lack predicts, and is then
+reported as skipped, with the lack; any other answer is a failure.
 """
 
 import dataclasses
