@@ -31,7 +31,11 @@ _CONFIGURE = [
     "--disable-docs",
     "--disable-download",
 ]
-_SANITIZE = ["--enable-asan", "--enable-ubsan"]
+# Configure's options of the builds that tests alone use.
+_SANITIZERS = {
+    "asan": ["--enable-asan", "--enable-ubsan"],
+    "tsan": ["--enable-tsan"],
+}
 # Subprojects that QEMU's release tarballs bring and its git tree does not.
 _SUBPROJECTS = ("keycodemapdb", "berkeley-softfloat-3",
                 "berkeley-testfloat-3")
@@ -137,9 +141,11 @@ def _publish(source: Path, target: Path) -> None:
     scratch.replace(target)
 
 
-def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
+def build(source: Optional[Path], suite: str,
+          sanitizer: Optional[str] = None) -> Qemu:
     """
     Build QEMU from the user's tree @source, or from Debian's of @suite.
+    @sanitizer is "asan" or "tsan" for an instrumented one.
 
     The binaries are copied to build/, so that another checkout's build does
     not change them under a running VM.
@@ -158,8 +164,8 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
     home = paths.CACHE / "qemu" / cache.key(
         identity, apt.codename(), *(p.read_bytes() for p in graft.patches()))
     tree = home / "src"
-    variant = "asan" if sanitize else "plain"
-    options = _CONFIGURE + (_SANITIZE if sanitize else [])
+    variant = sanitizer or "plain"
+    options = [*_CONFIGURE, *_SANITIZERS.get(variant, [])]
     if shutil.which("ccache"):
         options = ["--cc=ccache gcc", *options]
     graft.assemble(base, tree, version, fixed)
@@ -171,7 +177,7 @@ def build(source: Optional[Path], suite: str, sanitize: bool = False) -> Qemu:
     proc.start_log(LOG)
     _configure(tree, home / variant, options, version)
     _compile(home / variant, [EMULATOR, *programs], version)
-    out = paths.BUILD / ("qemu-asan" if sanitize else "qemu")
+    out = paths.BUILD / (f"qemu-{sanitizer}" if sanitizer else "qemu")
     _publish(home / variant / EMULATOR, out / EMULATOR)
     for folder, names in (("qtest", tests), ("bench", benches)):
         for name, place in names.items():

@@ -149,9 +149,11 @@ def _kernel(opts: argparse.Namespace) -> kernel_build.Kernel:
     return kernel
 
 
-def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
+def ensure(opts: argparse.Namespace,
+           sanitizer: Optional[str] = None) -> Built:
     """
-    Build what is missing or out of date and say where it is.
+    Build what is missing or out of date and say where it is; with @sanitizer
+    ("asan", "tsan") a QEMU that is instrumented with it.
 
     Cheap when nothing changed.  Raises LabError with what to do.
     """
@@ -165,7 +167,7 @@ def ensure(opts: argparse.Namespace, sanitize: bool = False) -> Built:
         if not (paths.CACHE / "kernel").is_dir():
             cache.need_space(_SPACE, "a first build")
         packages()
-        qemu = qemu_build.build(opts.qemu_src, opts.qemu_suite, sanitize)
+        qemu = qemu_build.build(opts.qemu_src, opts.qemu_suite, sanitizer)
         kernel = _kernel(opts)
         initramfs = rootfs.initramfs(kernel.modules)
     return Built(

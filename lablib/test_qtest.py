@@ -11,6 +11,8 @@ from lablib import paths, setup, testrunner
 _RESULT = re.compile(r"\s*(not )?ok (?:\d+ )?(?:- )?(/\S+)\s*"
                      r"(?:# *(SKIP)\b)?[ -]*(.*)$", re.IGNORECASE)
 
+_TSAN_SUPPRESSIONS = paths.REPO / "tests" / "tsan.supp"
+
 
 class Tap:
     """Reads one program's TAP into a suite."""
@@ -79,8 +81,12 @@ def run(suite: testrunner.Suite, built: setup.Built) -> None:
         # QEMU keeps allocations until it exits: leaks are not reported.
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        # A race ends the program that has it. In the child of a fork QEMU
+        # starts its RCU thread anew.
+        "TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:"
+                        f"suppressions={_TSAN_SUPPRESSIONS}",
         **{name: value for name, value in os.environ.items()
-           if name.startswith(("ASAN_", "UBSAN_"))},
+           if name.startswith(("ASAN_", "UBSAN_", "TSAN_"))},
     }
     for program in sorted(p for p in built.qtests.iterdir()
                           if p.name in built.qtest_names):

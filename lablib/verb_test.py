@@ -16,10 +16,11 @@ _OWN = {
     "lint": "style of C, Python and shell, kernel drivers and patches",
     "qtest": "the models alone and two QEMUs over the cable, without guests",
 }
-# Run only when named.
+# Run only when named; the end of the name is the sanitizer of the build.
 _SANITIZED = {
     "qtest-asan": "the same with the address and undefined behaviour "
                   "sanitizers (only when named)",
+    "qtest-tsan": "the same with the thread sanitizer (only when named)",
 }
 
 
@@ -57,7 +58,8 @@ def _run(name: str, args: argparse.Namespace,
         elif name == "qtest":
             test_qtest.run(suite, built)
         elif name in _SANITIZED:
-            test_qtest.run(suite, setup.ensure(args, sanitize=True))
+            sanitizer = name.removeprefix("qtest-")
+            test_qtest.run(suite, setup.ensure(args, sanitizer))
         else:
             test_guest.run(suite, test_guest.suites()[name], _options(args))
     return suite

@@ -338,6 +338,6 @@ def test_setup_that_has_nothing_to_do(launcher):
 def test_every_suite_says_what_it_tests(launcher):
     lines = launcher.run("test", "--list").stdout.splitlines()
     about = dict(line.split(maxsplit=1) for line in lines)
-    assert {"lint", "qtest", "qtest-asan",
+    assert {"lint", "qtest", "qtest-asan", "qtest-tsan",
             *test_guest.suites()} == about.keys()
     assert all(len(line) < 100 and not line.endswith(".") for line in lines)
