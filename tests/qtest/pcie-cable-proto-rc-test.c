@@ -406,7 +406,7 @@ static void test_odd_functions(void)
             VfuDmaRW rw = { .address = CABLE_RAM_BASE, .count = 4 };
 
             /* The PCI core refuses it; the machine goes on. */
-            cable_wait(qatomic_read(&f->s->p));
+            cable_wait(qatomic_load_acquire(&f->s->p));
             g_assert_cmpint(cable_server_call(f->s, VFU_DMA_READ, &rw,
                                               sizeof(rw), NULL, 0, NULL, 0),
                             ==, ENODEV);

@@ -36,7 +36,7 @@ CableServer *cable_server_new(const char *path)
 {
     CableServer *s = g_new0(CableServer, 1);
 
-    g_mutex_init(&s->lock);
+    qemu_mutex_init(&s->lock);
     s->json = CABLE_CAPS_ALL;
     s->map_fd = -1;
     for (unsigned i = 0; i < CABLE_SERVER_VECTORS; i++) {
@@ -71,7 +71,7 @@ void cable_server_free(CableServer *s)
     }
     forget_client(s);
     close(s->listen_fd);
-    g_mutex_clear(&s->lock);
+    qemu_mutex_destroy(&s->lock);
     g_free(s);
 }
 
@@ -241,9 +241,11 @@ static void *server_thread(void *opaque)
     CableServer *s = opaque;
     CablePeer *p = cable_peer_accept(s->listen_fd);
 
-    qatomic_set(&s->p, p);
+    qemu_mutex_lock(&s->lock);
+    qatomic_store_release(&s->p, p);
+    qemu_mutex_unlock(&s->lock);
     while (cable_peer_receive(p)) {
-        g_mutex_lock(&s->lock);
+        qemu_mutex_lock(&s->lock);
         if ((s->p->msg.hdr.flags & VFU_F_TYPE) == VFU_F_REQUEST) {
             serve_request(s);
         } else {
@@ -253,7 +255,7 @@ static void *server_thread(void *opaque)
                    MIN(s->reply_len, sizeof(s->reply_payload)));
             s->replies++;
         }
-        g_mutex_unlock(&s->lock);
+        qemu_mutex_unlock(&s->lock);
     }
     qatomic_set(&s->closed, true);
     return NULL;
@@ -277,7 +279,7 @@ void cable_server_wait_close(CableServer *s)
 
 void cable_server_hang_up(CableServer *s)
 {
-    cable_wait(qatomic_read(&s->p));
+    cable_wait(qatomic_load_acquire(&s->p));
     shutdown(s->p->fd, SHUT_RDWR);
     cable_server_wait_close(s);
 }
@@ -287,25 +289,25 @@ void cable_server_hang_up(CableServer *s)
 void cable_server_send(CableServer *s, const void *bytes, size_t len,
                        const int *fds, unsigned nfds)
 {
-    g_mutex_lock(&s->lock);
+    qemu_mutex_lock(&s->lock);
     cable_peer_send_raw(s->p, bytes, len, fds, nfds);
-    g_mutex_unlock(&s->lock);
+    qemu_mutex_unlock(&s->lock);
 }
 
 void cable_server_link_state(CableServer *s, bool up)
 {
-    g_mutex_lock(&s->lock);
+    qemu_mutex_lock(&s->lock);
     send_link_state(s, up);
-    g_mutex_unlock(&s->lock);
+    qemu_mutex_unlock(&s->lock);
 }
 
 static bool has_reply(CableServer *s, uint16_t id)
 {
     bool found;
 
-    g_mutex_lock(&s->lock);
+    qemu_mutex_lock(&s->lock);
     found = s->replies && s->reply.id == id;
-    g_mutex_unlock(&s->lock);
+    qemu_mutex_unlock(&s->lock);
     return found;
 }
 
@@ -315,11 +317,11 @@ int cable_server_call(CableServer *s, uint16_t command, const void *fixed,
 {
     uint16_t id;
 
-    g_mutex_lock(&s->lock);
+    qemu_mutex_lock(&s->lock);
     s->replies = 0;
     id = cable_peer_request(s->p, command, 0, fixed, fixed_len, data,
                             data_len, fds, nfds);
-    g_mutex_unlock(&s->lock);
+    qemu_mutex_unlock(&s->lock);
     cable_wait(has_reply(s, id) || qatomic_read(&s->closed));
     if (!has_reply(s, id)) {
         return -1;

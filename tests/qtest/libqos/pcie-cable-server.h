@@ -9,6 +9,7 @@
 #ifndef TESTS_LIBQOS_PCIE_CABLE_SERVER_H
 #define TESTS_LIBQOS_PCIE_CABLE_SERVER_H
 
+#include "qemu/thread.h"
 #include "pcie-cable-peer.h"
 
 #define CABLE_SERVER_BARS 6
@@ -39,7 +40,7 @@ typedef struct CableServer {
     uint8_t reply_payload[64];
     size_t reply_len;
 
-    GMutex lock;
+    QemuMutex lock;
     int listen_fd;
     CablePeer *p;               /* atomic; NULL until a client connects */
     GThread *thread;
