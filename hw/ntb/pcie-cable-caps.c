@@ -35,6 +35,9 @@ GByteArray *pcie_cable_caps_encode(const PCIeCableCaps *caps)
     if (caps->link_state) {
         qdict_put_bool(inner, VFU_CAP_LINK_STATE, true);
     }
+    if (caps->posted_ring) {
+        qdict_put_bool(inner, VFU_CAP_POSTED_RING, true);
+    }
     qdict_put(dict, VFU_CAPABILITIES, inner);
     json = qobject_to_json(QOBJECT(dict));
 
@@ -110,6 +113,7 @@ bool pcie_cable_caps_decode(const uint8_t *payload, size_t len,
                                               false);
     caps->region_remap = qdict_get_try_bool(dict, VFU_CAP_REGION_REMAP, false);
     caps->link_state = qdict_get_try_bool(dict, VFU_CAP_LINK_STATE, false);
+    caps->posted_ring = qdict_get_try_bool(dict, VFU_CAP_POSTED_RING, false);
     return caps_get_number(dict, VFU_CAP_MAX_FDS, VFU_MAX_FDS,
                            &caps->max_msg_fds, errp) &&
            caps_get_number(dict, VFU_CAP_MAX_XFER, VFU_MAX_XFER,

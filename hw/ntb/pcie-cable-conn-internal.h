@@ -12,6 +12,7 @@
 #include "qemu/queue.h"
 #include "qemu/thread.h"
 #include "hw/ntb/pcie-cable-conn.h"
+#include "pcie-cable-ring.h"
 
 /* Requests that wait for a reply; the index is the low part of the ID. */
 #define CONN_SLOT_BITS      10
@@ -69,6 +70,8 @@ struct PCIeCableConn {
     QemuCond tx_cond;           /* queue changed, or closed */
     QSIMPLEQ_HEAD(, ConnQueued) queue;
     size_t queued;              /* bytes; atomic read */
+    uint32_t tx_count;          /* messages sent or queued */
+    PCIeCableRing *tx_ring;
     bool closed;
     char *reason;
 
@@ -85,6 +88,8 @@ struct PCIeCableConn {
     uint64_t fds_pos;           /* the byte before belongs with fds[] */
     int fds[VFU_MAX_FDS];
     unsigned nfds;
+    uint32_t rx_count;          /* messages handled */
+    PCIeCableRing *rx_ring;
 };
 
 /* -conn.c */

@@ -10,6 +10,7 @@
 
 #include "qemu/osdep.h"
 #include <poll.h>
+#include "qapi/error.h"
 #include "qemu/iov.h"
 #include "qemu/lockable.h"
 #include "qemu/main-loop.h"
@@ -114,6 +115,7 @@ static bool conn_send_locked(PCIeCableConn *conn, struct iovec *iov, int niov,
             return false;
         }
     }
+    conn->tx_count++;
     stat64_add(&conn->stats->sent, 1);
     return true;
 }
@@ -188,6 +190,73 @@ bool pcie_cable_conn_send(PCIeCableConn *conn, uint16_t command, unsigned fn,
 
     return pcie_cable_conn_send_message(conn, &hdr, fixed, fixed_len, data,
                                         data_len, NULL, 0);
+}
+
+bool pcie_cable_conn_offer_ring(PCIeCableConn *conn, Error **errp)
+{
+    VfuHdr hdr = {
+        .command = VFU_POSTED_RING,
+        .flags = VFU_F_REQUEST | VFU_F_NO_REPLY,
+    };
+    VfuPostedRing msg = {
+        .argsz = sizeof(msg),
+        .entries = VFU_RING_ENTRIES,
+    };
+    int fds[VFU_RING_FDS];
+    PCIeCableRing *ring = pcie_cable_ring_new(fds, errp);
+
+    if (!ring) {
+        return false;
+    }
+    if (!pcie_cable_conn_send_message(conn, &hdr, &msg, sizeof(msg), NULL, 0,
+                                      fds, VFU_RING_FDS)) {
+        error_setg(errp, "the connection is closed");
+        pcie_cable_ring_free(ring);
+        return false;
+    }
+    QEMU_LOCK_GUARD(&conn->tx_lock);
+    conn->tx_ring = ring;
+    return true;
+}
+
+/* tx_lock held.  Returns false when there is no ring or no room in it. */
+static bool conn_put(PCIeCableConn *conn, unsigned fn, const VfuRegionRW *rw,
+                     const void *data, bool *wake)
+{
+    VfuRingEntry entry = {
+        .write.rw = *rw,
+        .function = fn,
+        .after = conn->tx_count,
+    };
+
+    if (!conn->tx_ring || conn->closed) {
+        return false;
+    }
+    memcpy(entry.write.data, data, rw->count);
+    if (!pcie_cable_ring_put(conn->tx_ring, &entry, wake)) {
+        return false;
+    }
+    stat64_add(&conn->stats->sent, 1);
+    return true;
+}
+
+void pcie_cable_conn_post(PCIeCableConn *conn, unsigned fn,
+                          const VfuRegionRW *rw, const void *data)
+{
+    bool put, wake = false;
+
+    assert(rw->count <= VFU_WRITE_ONE_MAX);
+    WITH_QEMU_LOCK_GUARD(&conn->tx_lock) {
+        put = conn_put(conn, fn, rw, data, &wake);
+    }
+    if (wake) {
+        pcie_cable_ring_wake(conn->tx_ring);
+    }
+    if (!put) {
+        /* Whatever is put meanwhile says what it comes behind. */
+        pcie_cable_conn_send(conn, VFU_REGION_WRITE, fn, rw, sizeof(*rw),
+                             data, rw->count);
+    }
 }
 
 void pcie_cable_conn_throttle(PCIeCableConn *conn, uint32_t timeout_ms)

@@ -66,6 +66,8 @@ void pcie_cable_conn_unref(PCIeCableConn *conn)
     }
     pcie_cable_conn_drop_queue(conn);
     pcie_cable_conn_close_fds(conn->fds, conn->nfds);
+    pcie_cable_ring_free(conn->rx_ring);
+    pcie_cable_ring_free(conn->tx_ring);
     close(conn->fd);
     qemu_mutex_destroy(&conn->slot_lock);
     qemu_cond_destroy(&conn->tx_cond);
@@ -106,6 +108,12 @@ void pcie_cable_conn_close(PCIeCableConn *conn, const char *reason)
 {
     QEMU_LOCK_GUARD(&conn->tx_lock);
     pcie_cable_conn_close_locked(conn, reason);
+}
+
+static bool conn_closed(PCIeCableConn *conn)
+{
+    QEMU_LOCK_GUARD(&conn->tx_lock);
+    return conn->closed;
 }
 
 /* Receiving */
@@ -168,7 +176,7 @@ static void conn_poll(PCIeCableConn *conn)
     RETRY_ON_EINTR(poll(&pfd, 1, -1));
 }
 
-/* Returns 1 for data, 0 for the end, -1 for an error. */
+/* Returns 1 for data, 0 for the end, a negative errno or (@errp set) -1. */
 static int conn_fill(PCIeCableConn *conn, Error **errp)
 {
     union {
@@ -200,7 +208,7 @@ static int conn_fill(PCIeCableConn *conn, Error **errp)
 
     n = RETRY_ON_EINTR(recvmsg(conn->fd, &msg, MSG_CMSG_CLOEXEC));
     if (n <= 0) {
-        return n < 0 && errno != ECONNRESET ? -1 : 0;
+        return n < 0 && errno != ECONNRESET ? -errno : 0;
     }
     conn->rx_end += n;
     if (!conn_take_fds(conn, &msg, errp)) {
@@ -246,6 +254,78 @@ static bool conn_dispatch(PCIeCableConn *conn, const VfuHdr *hdr,
     return ok;
 }
 
+/* What the peer posted, as the request that it would have sent. */
+static bool conn_dispatch_posted(PCIeCableConn *conn,
+                                 const VfuRingEntry *entry, Error **errp)
+{
+    const VfuRegionRW *rw = &entry->write.rw;
+    PCIeCableRequest req = {
+        .hdr = {
+            .command = VFU_REGION_WRITE,
+            .size = sizeof(VfuHdr) + sizeof(*rw) + rw->count,
+            .flags = VFU_F_REQUEST | VFU_F_NO_REPLY |
+                     entry->function << VFU_F_FUNCTION_SHIFT,
+        },
+        .payload = (const uint8_t *)&entry->write,
+        .len = sizeof(*rw) + rw->count,
+    };
+
+    if (rw->count > VFU_WRITE_ONE_MAX || rw->region > VFU_REGION_BAR5 ||
+        entry->function > VFU_F_FUNCTION >> VFU_F_FUNCTION_SHIFT) {
+        error_setg(errp, "posted write of %u bytes to region %u of function "
+                   "%u", rw->count, rw->region, entry->function);
+        return false;
+    }
+    stat64_add(&conn->stats->received, 1);
+    trace_pcie_cable_posted(conn, entry->function, rw->region, rw->offset,
+                            rw->count, entry->after);
+    return conn->request(conn->opaque, conn, &req, errp);
+}
+
+/* Carry out what was posted before the next message. */
+static bool conn_handle_posted(PCIeCableConn *conn, Error **errp)
+{
+    VfuRingEntry entry;
+    uint32_t level;
+
+    if (!conn->rx_ring) {
+        return true;
+    }
+    if (!pcie_cable_ring_level(conn->rx_ring, &level, errp)) {
+        return false;
+    }
+    while (pcie_cable_ring_get(conn->rx_ring, conn->rx_count, &level,
+                               &entry)) {
+        if (!conn_dispatch_posted(conn, &entry, errp)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool pcie_cable_conn_take_ring(PCIeCableConn *conn, PCIeCableRequest *req,
+                               Error **errp)
+{
+    VfuPostedRing msg;
+
+    if (req->len != sizeof(msg) || req->nfds != VFU_RING_FDS) {
+        error_setg(errp, "POSTED_RING of %zu bytes with %u file descriptors",
+                   req->len, req->nfds);
+        return false;
+    }
+    memcpy(&msg, req->payload, sizeof(msg));
+    if (msg.argsz != sizeof(msg) || msg.entries != VFU_RING_ENTRIES) {
+        error_setg(errp, "malformed POSTED_RING");
+        return false;
+    }
+    if (conn->rx_ring) {
+        error_setg(errp, "a second POSTED_RING");
+        return false;
+    }
+    conn->rx_ring = pcie_cable_ring_open(req->fds, conn->fd, errp);
+    return conn->rx_ring;
+}
+
 /* Handle the complete messages in the buffer. */
 static bool conn_handle_buffer(PCIeCableConn *conn, Error **errp)
 {
@@ -263,38 +343,64 @@ static bool conn_handle_buffer(PCIeCableConn *conn, Error **errp)
         if (conn->rx_end - conn->rx_start < hdr.size) {
             break;
         }
-        if (!conn_dispatch(conn, &hdr, msg + sizeof(hdr),
+        if (!conn_handle_posted(conn, errp) ||
+            !conn_dispatch(conn, &hdr, msg + sizeof(hdr),
                            hdr.size - sizeof(hdr), errp)) {
             return false;
         }
+        conn->rx_count++;
         conn->rx_start += hdr.size;
         conn->rx_pos += hdr.size;
     }
     return true;
 }
 
+/*
+ * Sleep until there is something to receive, carrying out posted writes.
+ * Returns false and @errp when the peer broke the ring.
+ */
+static bool conn_wait(PCIeCableConn *conn, bool use_poll, Error **errp)
+{
+    if (!conn->rx_ring) {
+        if (use_poll) {
+            conn_poll(conn);
+        }
+        return true;
+    }
+    while (conn_handle_posted(conn, errp)) {
+        if (pcie_cable_ring_wait(conn->rx_ring, conn->rx_count)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 char *pcie_cable_conn_run(PCIeCableConn *conn, bool use_poll)
 {
     Error *err = NULL;
     QemuThread drain;
-    int r;
+    int r = -1;
 
     qemu_thread_create(&drain, "cable-drain", pcie_cable_conn_drain, conn,
                        QEMU_THREAD_JOINABLE);
     conn_serving = true;
-    do {
-        if (use_poll) {
-            conn_poll(conn);
-        }
+    while (conn_wait(conn, use_poll, &err)) {
         r = conn_fill(conn, &err);
-    } while (r > 0 && conn_handle_buffer(conn, &err));
+        if (r <= 0 || !conn_handle_buffer(conn, &err)) {
+            break;
+        }
+    }
+    if (r == 0 && !conn_closed(conn)) {
+        /* The last that a peer which is gone had posted */
+        conn_handle_posted(conn, &err);
+    }
     conn_serving = false;
 
     if (err) {
         pcie_cable_conn_close(conn, error_get_pretty(err));
         error_free(err);
     } else if (r < 0) {
-        pcie_cable_conn_close(conn, strerror(errno));
+        pcie_cable_conn_close(conn, strerror(-r));
     } else {
         pcie_cable_conn_close(conn, "the peer closed it");
     }

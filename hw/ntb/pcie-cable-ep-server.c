@@ -658,6 +658,9 @@ bool pcie_cable_ep_request(void *opaque, PCIeCableConn *conn,
                    req->hdr.command);
         return false;
     }
+    if (req->hdr.command == VFU_POSTED_RING && cable->peer.posted_ring) {
+        return pcie_cable_conn_take_ring(conn, req, errp);
+    }
     f = request_function(cable, &req->hdr);
     if (!f) {
         pcie_cable_conn_reply_error(conn, &req->hdr, ENODEV);

@@ -91,6 +91,7 @@ static void ep_answer_version(PCIeCableEP *cable, const VfuHdr *hdr)
         .write_multiple = cable->peer.write_multiple,
         .region_remap = cable->peer.region_remap,
         .link_state = cable->peer.link_state,
+        .posted_ring = cable->peer.posted_ring,
     };
     g_autoptr(GByteArray) payload = pcie_cable_caps_encode(&caps);
 

@@ -70,8 +70,7 @@ static void bar_write(void *opaque, hwaddr addr, uint64_t value,
         return;
     }
     stn_le_p(data, size, value);
-    pcie_cable_conn_send(conn, VFU_REGION_WRITE, f->fn, &req, sizeof(req),
-                         data, size);
+    pcie_cable_conn_post(conn, f->fn, &req, data);
     pcie_cable_conn_throttle(conn, f->rc->timeout_ms);
     pcie_cable_conn_unref(conn);
 }

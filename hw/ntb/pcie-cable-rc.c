@@ -253,10 +253,12 @@ static bool rc_handshake(PCIeCableRC *rc, Error **errp)
         .max_data_xfer_size = VFU_MAX_XFER,
         .region_remap = true,
         .link_state = true,
+        .posted_ring = true,
     };
     g_autoptr(GByteArray) offer = pcie_cable_caps_encode(&caps);
     g_autofree uint8_t *reply = g_malloc(VFU_MAX_MSG);
     size_t got;
+    Error *err = NULL;
     int error = pcie_cable_conn_call_upto(rc->conn, VFU_VERSION, 0,
                                           offer->data, offer->len, reply,
                                           VFU_MAX_MSG, &got,
@@ -270,6 +272,11 @@ static bool rc_handshake(PCIeCableRC *rc, Error **errp)
         return false;
     }
     rc->max_fds = caps.max_msg_fds;
+    if (caps.posted_ring && caps.max_msg_fds >= VFU_RING_FDS &&
+        !pcie_cable_conn_offer_ring(rc->conn, &err)) {
+        /* Messages do as well. */
+        warn_report_err(err);
+    }
     if (!caps.link_state) {
         WITH_QEMU_LOCK_GUARD(&rc->lock) {
             rc->link_seq++;

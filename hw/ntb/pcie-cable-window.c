@@ -22,8 +22,8 @@
 #define WINDOWS_MAX (256 * GiB)
 static uint64_t windows_size;
 
-static bool window_check_fd(int fd, uint64_t fd_offset, uint64_t size,
-                            bool readonly, Error **errp)
+bool pcie_cable_check_memory_file(int fd, uint64_t fd_offset, uint64_t size,
+                                  bool readonly, Error **errp)
 {
     struct stat st;
     int flags = fcntl(fd, F_GETFL);
@@ -70,7 +70,7 @@ PCIeCableWindow *pcie_cable_window_new(MemoryRegion *container, hwaddr addr,
                    WINDOWS_MAX);
         return NULL;
     }
-    if (!window_check_fd(fd, fd_offset, size, readonly, errp)) {
+    if (!pcie_cable_check_memory_file(fd, fd_offset, size, readonly, errp)) {
         return NULL;
     }
     if (readonly) {

@@ -12,6 +12,7 @@ typedef struct PCIeCableCaps {
     bool write_multiple;
     bool region_remap;          /* our extension */
     bool link_state;            /* our extension */
+    bool posted_ring;           /* our extension */
 } PCIeCableCaps;
 
 /*

@@ -122,6 +122,30 @@ int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
                               void *reply, size_t reply_max, size_t *got,
                               uint32_t timeout_ms);
 
+/**
+ * pcie_cable_conn_offer_ring: client: post writes through shared memory from
+ * now on
+ *
+ * For a peer that has the capability "posted-ring".  Not twice.  Any thread.
+ * False and @errp when there is none; pcie_cable_conn_post() sends messages
+ * then.
+ */
+bool pcie_cable_conn_offer_ring(PCIeCableConn *conn, Error **errp);
+
+/*
+ * Server: a request VFU_POSTED_RING.  The connection's own thread.  False and
+ * @errp when it is malformed.
+ */
+bool pcie_cable_conn_take_ring(PCIeCableConn *conn, PCIeCableRequest *req,
+                               Error **errp);
+
+/*
+ * Post a write of at most VFU_WRITE_ONE_MAX bytes to a BAR: in order with all
+ * messages, nobody waits.  Any thread.
+ */
+void pcie_cable_conn_post(PCIeCableConn *conn, unsigned fn,
+                          const VfuRegionRW *rw, const void *data);
+
 /*
  * Flow control of posted writes: wait while the peer is far behind, @timeout_ms
  * at the most (0: for ever).  Drops the BQL while it waits.

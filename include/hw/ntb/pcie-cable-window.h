@@ -62,6 +62,17 @@ bool pcie_cable_window_owns(MemoryRegion *mr);
 void pcie_cable_flush_vcpus(void (*done)(void *opaque), void *opaque);
 
 /**
+ * pcie_cable_check_memory_file: may [@fd_offset, @fd_offset + @size) of @fd,
+ * which came from a peer, be mapped?
+ *
+ * Fails with the reason for what is not a regular file with all of the range
+ * in it, what may be shrunk and (unless @readonly) what cannot be written.
+ * Any thread.
+ */
+bool pcie_cable_check_memory_file(int fd, uint64_t fd_offset, uint64_t size,
+                                  bool readonly, Error **errp);
+
+/**
  * pcie_cable_check_ram: can guest RAM be shared with a peer?
  *
  * Fails with the option to add when the machine's RAM is not a shared memfd

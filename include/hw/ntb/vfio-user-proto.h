@@ -1,5 +1,5 @@
 /*
- * The wire: vfio-user 0.0 messages and the two extensions of the PCIe cable
+ * The wire: vfio-user 0.0 messages and the extensions of the PCIe cable
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
@@ -42,6 +42,8 @@ enum VfuCommand {
     VFU_REGION_REMAP            = 0x8001,
     /* Extension "link-state", server to client */
     VFU_LINK_STATE              = 0x8002,
+    /* Extension "posted-ring", client to server */
+    VFU_POSTED_RING             = 0x8003,
 };
 
 /* VfuHdr.flags */
@@ -73,6 +75,7 @@ QEMU_BUILD_BUG_ON(sizeof(VfuVersion) != 4);
 #define VFU_CAP_WRITE_MULTIPLE  "write_multiple"
 #define VFU_CAP_REGION_REMAP    "region-remap"
 #define VFU_CAP_LINK_STATE      "link-state"
+#define VFU_CAP_POSTED_RING     "posted-ring"
 
 /* VFU_DMA_MAP, with the file descriptor unless the range is not mappable */
 typedef struct VfuDmaMap {
@@ -245,6 +248,48 @@ typedef struct VfuLinkState {
     uint32_t reserved;
 } VfuLinkState;
 QEMU_BUILD_BUG_ON(sizeof(VfuLinkState) != 16);
+
+/*
+ * VFU_POSTED_RING (extension "posted-ring"), with two file descriptors: from
+ * now on the client may put writes to BARs into a ring in memory instead of
+ * sending a REGION_WRITE.  No reply.
+ */
+typedef struct VfuPostedRing {
+    uint32_t argsz;
+    uint32_t entries;           /* VFU_RING_ENTRIES */
+} VfuPostedRing;
+QEMU_BUILD_BUG_ON(sizeof(VfuPostedRing) != 8);
+
+enum {
+    VFU_RING_FD_MEMORY,         /* memfd with a VfuRing, may not be shrunk */
+    VFU_RING_FD_EVENT,          /* eventfd that wakes the server */
+    VFU_RING_FDS,
+};
+
+#define VFU_RING_ENTRIES        256u
+
+typedef struct VfuRingEntry {
+    VfuWriteOne write;          /* to a BAR */
+    uint32_t function;
+    /*
+     * How many messages the client had sent before on this connection,
+     * modulo 2^32.  The server carries the write out behind the last of them
+     * and before any later one.
+     */
+    uint32_t after;
+} VfuRingEntry;
+QEMU_BUILD_BUG_ON(sizeof(VfuRingEntry) != 32);
+
+/* Counts of entries run freely and wrap; a cache line for each side. */
+typedef struct VfuRing {
+    uint32_t head;              /* client: entries put */
+    uint32_t reserved0[15];
+    uint32_t tail;              /* server: entries taken */
+    uint32_t idle;              /* server sets 1: wake me; client sets 0 */
+    uint32_t reserved1[14];
+    VfuRingEntry entries[VFU_RING_ENTRIES];
+} VfuRing;
+QEMU_BUILD_BUG_ON(sizeof(VfuRing) != 128 + 32 * VFU_RING_ENTRIES);
 
 /* What this implementation offers and accepts */
 #define VFU_PAGE_SIZE           4096u

@@ -129,6 +129,7 @@ static void send_message(CablePeer *p, VfuHdr *hdr, const void *fixed,
         g_byte_array_append(bytes, data, data_len);
     }
     cable_peer_send_raw(p, bytes->data, bytes->len, fds, nfds);
+    p->sent++;
 }
 
 uint16_t cable_peer_request(CablePeer *p, uint16_t command, uint32_t flags,

@@ -16,6 +16,9 @@
 #define CABLE_CAPS_ALL "{\"capabilities\":{\"max_msg_fds\":16,"         \
                        "\"max_data_xfer_size\":65536,"                  \
                        "\"region-remap\":true,\"link-state\":true}}"
+#define CABLE_CAPS_RING "{\"capabilities\":{\"max_msg_fds\":16,"        \
+                        "\"region-remap\":true,\"link-state\":true,"    \
+                        "\"posted-ring\":true}}"
 
 typedef struct CableMessage {
     VfuHdr hdr;
@@ -28,6 +31,7 @@ typedef struct CableMessage {
 typedef struct CablePeer {
     int fd;
     uint16_t next_id;
+    uint32_t sent;              /* messages, but for cable_peer_send_raw() */
     CableMessage msg;           /* the last one received */
     /* What requests of the other end said while a reply was awaited */
     unsigned link_states;

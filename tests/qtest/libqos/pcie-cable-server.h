@@ -35,6 +35,7 @@ typedef struct CableServer {
     unsigned max_irq_fds;       /* in one message */
     int irq_fds[CABLE_SERVER_VECTORS];
     int map_fd;
+    int ring_fd;                /* memory of the client's ring; not emptied */
     unsigned replies;
     VfuHdr reply;
     uint8_t reply_payload[64];
