@@ -132,7 +132,7 @@ bool pcie_cable_ring_put(PCIeCableRing *ring, const VfuRingEntry *entry,
     shared->entries[ring->index % VFU_RING_ENTRIES] = *entry;
     ring->index++;
     qatomic_store_release(&shared->head, ring->index);
-    smp_mb();
+    smp_mb(); /* the head, then whether the server is idle */
     *wake = qatomic_read(&shared->idle) && qatomic_xchg(&shared->idle, 0);
     return true;
 }
@@ -198,7 +198,7 @@ bool pcie_cable_ring_wait(PCIeCableRing *ring, uint32_t handled)
     int timeout = -1, n;
 
     qatomic_set(&ring->shared->idle, 1);
-    smp_mb();
+    smp_mb(); /* idle, then the head */
     if (ring_runnable(ring, handled)) {
         /* Is there a message meanwhile? */
         timeout = 0;

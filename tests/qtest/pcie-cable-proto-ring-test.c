@@ -90,7 +90,7 @@ static void ring_put_entry(Ring *r, const VfuRingEntry *entry)
 
     r->shared->entries[head % VFU_RING_ENTRIES] = *entry;
     qatomic_store_release(&r->shared->head, head + 1);
-    smp_mb();
+    smp_mb(); /* the head, then whether the server is idle */
     if (qatomic_xchg(&r->shared->idle, 0)) {
         g_assert_cmpint(eventfd_write(r->fds[VFU_RING_FD_EVENT], 1), ==, 0);
     }
@@ -306,6 +306,7 @@ static void test_bad_offer(void)
     const VfuPostedRing good = {
         .argsz = sizeof(good), .entries = VFU_RING_ENTRIES,
     };
+    static const unsigned wrong_nfds[] = { 0, 1, 3 };
     const VfuPostedRing bad[] = {
         { .argsz = 0, .entries = VFU_RING_ENTRIES },
         { .argsz = sizeof(good), .entries = 0 },
@@ -332,7 +333,7 @@ static void test_bad_offer(void)
             break;
         case 3 ... 5:
             offer(p, &good, sizeof(good), (int[]) { memory, event, event },
-                  (unsigned[]) { 0, 1, 3 }[i - 3]);
+                  wrong_nfds[i - 3]);
             break;
         case 6 ... 7:
             offer(p, &good, i == 6 ? 4 : sizeof(good) - 1, r.fds, 2);
