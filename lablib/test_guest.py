@@ -16,6 +16,11 @@ def suites() -> dict[str, Path]:
             for path in sorted(FOLDER.glob("test_*.py"))}
 
 
+def wants_patches(path: Path) -> bool:
+    """Whether tests of the suite @path run on the patched kernel."""
+    return "patched_built" in path.read_text(encoding="utf-8")
+
+
 def _collect(suite: testrunner.Suite, report: Path) -> None:
     for case in ElementTree.parse(report).iter("testcase"):
         name = case.get("name", "?")

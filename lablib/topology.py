@@ -31,6 +31,7 @@ class Vm:
     @controller is a key of CONTROLLERS for the EP and empty for the RC;
     @dma_channels is how many channels its DMA engine has in each direction.
     @qemu is "lab" for the one that the lab builds, "stock" for another.
+    @parameters has, by module, what it is loaded with.
     """
     role: str
     cpus: int
@@ -42,6 +43,8 @@ class Vm:
     controller: str
     dma_channels: int
     qemu: str
+    parameters: dict[str, dict[str, int]] = dataclasses.field(
+        default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +61,8 @@ class Topology:
     A whole topology.  load() finds it again by its @name.
 
     @completion_timeout is in ms, 0 waits for ever; @removal_grace is in ms,
-    0 removes a function as soon as the link is lost.
+    0 removes a function as soon as the link is lost.  @patched is whether the
+    kernel has the patches of guest-kernel in it.
     """
     name: str
     description: str
@@ -67,6 +71,7 @@ class Topology:
     ep: Vm
     rc: Vm
     function: Function
+    patched: bool = False
 
     def vm(self, role: str) -> Vm:
         """The machine that plays @role, "ep" or "rc"."""
@@ -109,7 +114,7 @@ class _Table:
     def numbers(self) -> dict[str, int]:
         for key in self.values:
             if not re.fullmatch(r"[a-z0-9_]+", key):
-                raise self.error(f"'{key}' is no name of a configfs attribute")
+                raise self.error(f"'{key}' is no name of an attribute")
         return {key: self.take(key, int) for key in list(self.values)}
 
     def done(self) -> None:
@@ -133,6 +138,19 @@ def _address(table: _Table) -> ipaddress.IPv4Interface:
         raise table.error(f"'address': {e}") from e
 
 
+def _parameters(table: _Table) -> dict[str, dict[str, int]]:
+    """[ep.parameters.MODULE]: numbers by the name of the parameter."""
+    if "parameters" not in table.values:
+        return {}
+    modules = table.table("parameters")
+    for name in modules.values:
+        if not re.fullmatch(r"\w+", name):
+            raise modules.error(f"'{name}' is no name of a module as the "
+                                "kernel has it (with _ for -)")
+    return {name: modules.table(name).numbers()
+            for name in list(modules.values)}
+
+
 def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
     table = root.table(role)
     modules = tuple(table.take("modules", list))
@@ -147,7 +165,8 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
             if role == "ep" else "",
             dma_channels=table.take("dma-channels", int, DMA_CHANNELS)
             if role == "ep" else 0,
-            qemu=table.take("qemu", str, "lab"))
+            qemu=table.take("qemu", str, "lab"),
+            parameters=_parameters(table))
     if vm.qemu not in (("lab", "stock") if role == "rc" else ("lab",)):
         raise table.error(f"has no 'qemu' called \"{vm.qemu}\"")
     if not 1 <= vm.cpus <= 16:
@@ -195,12 +214,17 @@ def _parse(name: str, file: Path, values: dict[str, Any]) -> Topology:
     if grace < 0:
         raise cable.error("'removal-grace' should be 0 or more, in ms")
     cable.done()
+    kernel = root.table("kernel") if "kernel" in values else None
+    patched = kernel.take("patches", bool, False) if kernel else False
+    if kernel:
+        kernel.done()
     function = _function(root)
     has_ntb = function.driver in _NTB_DRIVERS
     topology = Topology(name=name, description=description,
                         completion_timeout=timeout, removal_grace=grace,
                         ep=_vm(root, "ep", has_ntb),
-                        rc=_vm(root, "rc", has_ntb), function=function)
+                        rc=_vm(root, "rc", has_ntb), function=function,
+                        patched=patched)
     root.done()
     _check_addresses(root, topology.ep.address, topology.rc.address)
     return topology

@@ -141,8 +141,13 @@ class Vm:
         return argv
 
     def _append(self) -> str:
-        extra = self.st.options.get("append")
-        return _KERNEL_WORDS[self.role] + (f" {extra}" if extra else "")
+        # modprobe takes a module's parameters from there, however it is loaded.
+        words = [f"{module}.{name}={value}"
+                 for module, values in self.spec.parameters.items()
+                 for name, value in values.items()]
+        words.append(self.st.options.get("append"))
+        return _KERNEL_WORDS[self.role] + "".join(f" {word}" for word in words
+                                                  if word)
 
     def console_socket(self) -> Path:
         """Where `lab console` attaches."""
