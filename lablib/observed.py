@@ -7,6 +7,7 @@ from lablib.vm import Vm
 
 _DOORBELL = "pci_epf_vntb_db"
 _STATS = "/sys/kernel/debug/ntb_transport/*/qp0/stats"
+_REMOTE = "/sys/module/ntb_transport/parameters/use_remote_edma"
 
 
 def doorbells(ep: Vm) -> tuple[str, int]:
@@ -31,7 +32,12 @@ def doorbells(ep: Vm) -> tuple[str, int]:
 
 def _transport_of(vm: Vm) -> str:
     """Who moves the payload at one end, as ntb_transport says."""
+    # Shown while the queue's link is up. A transport that was loaded with the
+    # parameter takes remote eDMA or no link: it has no fallback.
     said = vm.run(f"cat {_STATS}", check=False).stdout
+    remote = vm.run(f"cat {_REMOTE}", check=False).stdout.strip()
+    if remote == "Y" and re.search(r"^QP Link -\s+Up", said, re.M):
+        return "remote-edma"
     used = dict(re.findall(r"^Using ([RT]X) DMA -\s+(\w+)", said, re.M))
     if not used:
         return "unknown"
@@ -39,7 +45,10 @@ def _transport_of(vm: Vm) -> str:
 
 
 def transport(ep: Vm, rc: Vm) -> str:
-    """Who moves the payload: "memcpy", "dma", or what each end does."""
+    """
+    Who moves the payload: "memcpy", "dma" (a channel of the end's own),
+    "remote-edma", or what each end does.
+    """
     ends = {vm.role: _transport_of(vm) for vm in (ep, rc)}
     if ends["ep"] == ends["rc"]:
         return ends["ep"]
