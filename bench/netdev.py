@@ -62,30 +62,34 @@ class _Bench:
                     self.values[setup_name, protocol, way, streams, queues] = \
                         got.gbit_s
 
-    def sample_ntb(self, setup_name: str, both: Pair) -> None:
+    def sample_ntb(self, setup_name: str, both: Pair, tp: Topology) -> None:
+        """The NTB of @tp with each number of queues."""
         for queues in QUEUES:
             with ui.step(f"{setup_name}, {queues} queue"
                          + "s" * (queues > 1)):
-                netdev.set_both_channels(both.ep, both.rc, queues)
+                _form(both, tp, queues)
                 self.sample(setup_name, {"ep": both.ep, "rc": both.rc},
                             queues)
-        netdev.set_both_channels(both.ep, both.rc, 1)
+                _dissolve(both, tp)
 
 
-def _set_parameters(vm: Vm, tp: Topology) -> None:
+def _set_parameters(vm: Vm, tp: Topology, queues: int) -> None:
     """What modprobe gives to modules from now on."""
     lines = [f"options {module} {name}={value}\n"
              for module, values in tp.vm(vm.role).parameters.items()
              for name, value in values.items()]
+    # Queues that nobody uses would only have their share of the window.
+    lines.append(f"options ntb_transport max_num_clients={queues}\n")
     vm.run("mkdir -p /etc/modprobe.d && cat >/etc/modprobe.d/bench.conf",
            stdin="".join(lines).encode())
 
 
-def _form(both: Pair, tp: Topology) -> None:
+def _form(both: Pair, tp: Topology, queues: int) -> None:
     for vm in (both.ep, both.rc):
-        _set_parameters(vm, tp)
+        _set_parameters(vm, tp, queues)
     endpoint.configure(both.ep, tp)
     vntb.join(both.ep, both.rc, tp)
+    netdev.set_both_channels(both.ep, both.rc, queues)
 
 
 def _dissolve(both: Pair, tp: Topology) -> None:
@@ -126,14 +130,11 @@ def _measure(args: argparse.Namespace) -> _Bench:
             bench.sample("virtio", lan.ends(both), 1)
         for name, chosen in setups.items():
             if chosen:
-                _form(both, chosen)
-                bench.sample_ntb(name, both)
-                _dissolve(both, chosen)
+                bench.sample_ntb(name, both, chosen)
     tp = _machine(several, False, 0)
     with pair.running(tp, options | {"msi_parent": False}, built) as both:
         both.boot(args.timeout)
-        _form(both, several)
-        bench.sample_ntb("polled", both)
+        bench.sample_ntb("polled", both, several)
     return bench
 
 

@@ -20,8 +20,9 @@ def client(patched_built, make_pair):
     assert patched_built.kernel
     edma = topology.load("two-vm-edma")
     tp = dataclasses.replace(
-        edma, ep=dataclasses.replace(edma.ep, modules=("ntb_dma_test",)),
-        rc=dataclasses.replace(edma.rc,
+        edma, ep=dataclasses.replace(edma.ep, modules=("ntb_dma_test",),
+                                     parameters={}),
+        rc=dataclasses.replace(edma.rc, parameters={},
                                modules=("ntb_hw_epf", "ntb_dma_test")))
     with make_pair(tp) as running:
         running.boot()
