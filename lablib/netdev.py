@@ -65,7 +65,7 @@ def await_queues(vm: Vm, count: int, timeout: int = 30) -> None:
     """Wait until the links of @count queues are up."""
     try:
         vm.run(f"""
-up() {{ grep -l 'QP Link.*Up' {_STATS} 2>/dev/null | wc -l; }}
+up() {{ grep -lE '^(QP Link|link) .*Up' {_STATS} 2>/dev/null | wc -l; }}
 left={timeout * 100}
 until [ "$(up)" -ge {count} ]; do
 	[ $((left -= 1)) -gt 0 ] || exit 1

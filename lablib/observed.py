@@ -7,7 +7,6 @@ from lablib.vm import Vm
 
 _DOORBELL = "pci_epf_vntb_db"
 _STATS = "/sys/kernel/debug/ntb_transport/*/qp0/stats"
-_REMOTE = "/sys/module/ntb_transport/parameters/use_remote_edma"
 
 
 def doorbells(ep: Vm) -> tuple[str, int]:
@@ -32,11 +31,9 @@ def doorbells(ep: Vm) -> tuple[str, int]:
 
 def _transport_of(vm: Vm) -> str:
     """Who moves the payload at one end, as ntb_transport says."""
-    # Shown while the queue's link is up. A transport that was loaded with the
-    # parameter takes remote eDMA or no link: it has no fallback.
     said = vm.run(f"cat {_STATS}", check=False).stdout
-    remote = vm.run(f"cat {_REMOTE}", check=False).stdout.strip()
-    if remote == "Y" and re.search(r"^QP Link -\s+Up", said, re.M):
+    # Only the backend of remote eDMA tells this, while its link is up.
+    if re.search(r"^dma_channels -\s+[1-9]", said, re.M):
         return "remote-edma"
     used = dict(re.findall(r"^Using ([RT]X) DMA -\s+(\w+)", said, re.M))
     if not used:
