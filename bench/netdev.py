@@ -7,7 +7,7 @@ transport with interrupts as doorbells; "edma", the transport by the endpoint's
 DMA engine, where the kernel has it; "polled", the memcpy transport whose
 doorbells are polled. The first three take turns in one pair of VMs. Whether
 doorbells are interrupts is up to the machine (an MSI parent, channels of the
-DMA engine), so "polled" has a second pair of its own, right after the first.
+DMA engine), so "polled" has pairs of its own, right after the first.
 """
 
 import argparse
@@ -62,15 +62,12 @@ class _Bench:
                     self.values[setup_name, protocol, way, streams, queues] = \
                         got.gbit_s
 
-    def sample_ntb(self, setup_name: str, both: Pair, tp: Topology) -> None:
-        """The NTB of @tp with each number of queues."""
-        for queues in QUEUES:
-            with ui.step(f"{setup_name}, {queues} queue"
-                         + "s" * (queues > 1)):
-                _form(both, tp, queues)
-                self.sample(setup_name, {"ep": both.ep, "rc": both.rc},
-                            queues)
-                _dissolve(both, tp)
+    def sample_ntb(self, setup_name: str, both: Pair, tp: Topology,
+                   queues: int) -> None:
+        """The NTB of @tp with @queues queues, formed for that."""
+        with ui.step(f"{setup_name}, {queues} queue" + "s" * (queues > 1)):
+            _form(both, tp, queues)
+            self.sample(setup_name, {"ep": both.ep, "rc": both.rc}, queues)
 
 
 def _set_parameters(vm: Vm, tp: Topology, queues: int) -> None:
@@ -130,11 +127,15 @@ def _measure(args: argparse.Namespace) -> _Bench:
             bench.sample("virtio", lan.ends(both), 1)
         for name, chosen in setups.items():
             if chosen:
-                bench.sample_ntb(name, both, chosen)
+                for queues in QUEUES:
+                    bench.sample_ntb(name, both, chosen, queues)
+                    _dissolve(both, chosen)
     tp = _machine(several, False, 0)
-    with pair.running(tp, options | {"msi_parent": False}, built) as both:
-        both.boot(args.timeout)
-        bench.sample_ntb("polled", both, several)
+    for queues in QUEUES:
+        # Where doorbells are polled, a function can be bound only once.
+        with pair.running(tp, options | {"msi_parent": False}, built) as both:
+            both.boot(args.timeout)
+            bench.sample_ntb("polled", both, several, queues)
     return bench
 
 
