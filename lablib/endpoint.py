@@ -86,6 +86,15 @@ rm {function}/primary/{name} || fail "cannot unbind the function"
 """, "endpoint shutdown", timeout)
 
 
+def remove(ep: Vm, topology: Topology, timeout: float = 60) -> None:
+    """Undo configure(): stop(), and the function is gone."""
+    stop(ep, topology, timeout)
+    function = f"{_CONFIGFS}/functions/{topology.function.driver}/{_FUNCTION}"
+    guest_script.run(ep, f"""
+rmdir {function} || fail "cannot remove the function"
+""", "endpoint shutdown", timeout)
+
+
 def restart(ep: Vm, topology: Topology, timeout: float = 90) -> None:
     """Stop and start the endpoint that is configured already."""
     stop(ep, topology, timeout)

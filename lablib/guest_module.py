@@ -10,7 +10,7 @@ from lablib.ui import LabError
 from lablib.vm import Vm
 
 LOG = "guest-module.log"
-DRIVERS = paths.REPO / "guest-kernel" / "drivers"
+MODULES = paths.REPO / "guest-kernel" / "modules"
 
 
 class NoKernelBuild(LabError):
@@ -19,14 +19,14 @@ class NoKernelBuild(LabError):
 
 def build(name: str, built: Any) -> Path:
     """
-    Compile the module @name of guest-kernel/drivers against the kernel that
+    Compile the module @name of guest-kernel/modules against the kernel that
     `lablib.setup.ensure` has @built; returns the .ko file.
     """
     kernel_tree = built.kernel.parent / "build"
     if built.kernel_src is None or not kernel_tree.is_dir():
         raise NoKernelBuild(f"module {name} needs a kernel that the lab built,"
                             " not --kernel-image")
-    sources = sorted(p for p in (DRIVERS / name).iterdir() if p.is_file())
+    sources = sorted(p for p in (MODULES / name).iterdir() if p.is_file())
     target = paths.CACHE / "guest-modules" / cache.key(
         str(kernel_tree), built.kernel_release,
         str(built.kernel.stat().st_mtime_ns),

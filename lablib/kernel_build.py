@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Optional
 
-from lablib import apt, cache, paths, proc, sources, ui
+from lablib import apt, cache, kernel_tree, paths, proc, sources, ui
 
 LOG = "setup-kernel.log"
 CONFIG = paths.REPO / "guest-kernel" / "config"
@@ -33,10 +33,14 @@ class Wishes:
     """
     What goes into the config besides base, compat and ntb: the fragment
     @debug, debug information for @gdb, and the user's own @files, last.
+
+    A @patched kernel has the patches and new files of guest-kernel in it, and
+    the fragment of that name.
     """
     debug: bool = False
     gdb: bool = False
     files: tuple[Path, ...] = ()
+    patched: bool = False
 
 
 def _read_fragment(file: Path) -> str:
@@ -55,7 +59,9 @@ def _read_fragment(file: Path) -> str:
 
 def _fragments(wishes: Wishes) -> dict[str, str]:
     """The fragments by name, in the order in which they win."""
-    names = ["base", "compat", "ntb"] + (["debug"] if wishes.debug else []) \
+    names = ["base", "compat", "ntb"] \
+        + (["patched"] if wishes.patched else []) \
+        + (["debug"] if wishes.debug else []) \
         + (["gdb"] if wishes.gdb else [])
     return {name: (CONFIG / f"{name}.fragment").read_text(encoding="utf-8")
             for name in names} | \
@@ -122,12 +128,27 @@ def _module_state(build: Path) -> str:
     return cache.key(release, *order, *map(str, times))
 
 
+def _build_directory(source: Path, target: Path) -> Path:
+    """
+    Where @source is built; target/build leads there.
+
+    Inside a copy of our own, beside a tree that we only read.
+    """
+    link = target / "build"
+    if source != target / "src":
+        return paths.ensure_dir(link)
+    build = paths.ensure_dir(source / kernel_tree.BUILD)
+    if not link.exists():
+        link.symlink_to(build.relative_to(target))
+    return build
+
+
 def _compile(source: Path, target: Path, fragments: dict[str, str],
              title: str) -> tuple[str, ...]:
     """Build the kernel in @target; make decides what is out of date."""
     make = make_command()
     env = _environment(paths.CACHE)
-    build = paths.ensure_dir(target / "build")
+    build = _build_directory(source, target)
     modules = target / "modules"
     proc.start_log(LOG)
     with ui.step(title) as step:
@@ -164,19 +185,34 @@ def _kernel(target: Path, source: Path, missing: tuple[str, ...]) -> Kernel:
                   source, missing, target / "build" / "vmlinux")
 
 
+def _series(wishes: Wishes) -> kernel_tree.Series:
+    return (kernel_tree.series() if wishes.patched
+            else kernel_tree.Series((), {}))
+
+
+def _with_patches(wishes: Wishes) -> str:
+    return " with the lab's patches" if wishes.patched else ""
+
+
 def default(wishes: Wishes = Wishes()) -> Kernel:
     """Debian's kernel source with our fragments, built once."""
     tree = sources.linux()
     fragments = _fragments(wishes)
+    series = _series(wishes)
     compiler = proc.output([f"{tool_prefix()}gcc", "-dumpfullversion"])
     target = paths.CACHE / "kernel" / cache.key(
-        tree.version, compiler, *fragments.values())
+        tree.version, compiler, *fragments.values(), *series.content())
     done = target / "complete"
+    if done.is_file() and not (target / "src").is_dir():
+        source = tree.path      # built before there were copies
+    else:
+        source = kernel_tree.fixed(tree.path, target, series, tree.version)
     if not done.is_file():
-        missing = _compile(tree.path, target, fragments,
-                           f"building Linux {tree.version}")
+        missing = _compile(source, target, fragments,
+                           f"building Linux {tree.version}"
+                           + _with_patches(wishes))
         done.write_text("\n".join(missing), encoding="ascii")
-    return _kernel(target, tree.path,
+    return _kernel(target, source,
                    tuple(done.read_text(encoding="ascii").split()))
 
 
@@ -212,10 +248,16 @@ def from_tree(source: Path, wishes: Wishes = Wishes()) -> Kernel:
     # two of them compiles nothing twice.
     target = paths.CACHE / "kernel" / cache.key(
         "tree", str(source), f"debug={wishes.debug}",
-        *(["gdb"] if wishes.gdb else []), *map(str, wishes.files))
-    missing = _compile(source, target, fragments,
-                       f"building Linux {version} from {source}")
-    return _kernel(target, source, missing)
+        *(["gdb"] if wishes.gdb else []),
+        *(["patched"] if wishes.patched else []), *map(str, wishes.files))
+    tree = source
+    if wishes.patched:
+        tree = kernel_tree.follow(source, target, kernel_tree.series(),
+                                  version)
+    missing = _compile(tree, target, fragments,
+                       f"building Linux {version} from {source}"
+                       + _with_patches(wishes))
+    return _kernel(target, tree, missing)
 
 
 def check(source: Optional[Path], wishes: Wishes) -> None:

@@ -77,7 +77,22 @@ def _features(modules: _Modules, tp: Topology) -> list[str]:
         if struct.pack("<II", vendor, device) not in host:
             found.append(f"{tp.rc.modules[0]} does not know "
                          f"{vendor:04x}:{device:04x}")
-    return found
+    return found + _parameters(modules, tp)
+
+
+def _parameters(modules: _Modules, tp: Topology) -> list[str]:
+    found = []
+    for vm in (tp.ep, tp.rc):
+        for name, values in vm.parameters.items():
+            module = modules.content(name)
+            found += [f"{name} has no parameter {key}" for key in values
+                      if module is not None
+                      and b"parmtype=" + key.encode() + b":" not in module]
+    return list(dict.fromkeys(found))
+
+
+def _with_patches(tp: Topology) -> str:
+    return " with guest-kernel/patches in it" if tp.patched else ""
 
 
 def check(built: Built, tp: Topology) -> None:
@@ -106,4 +121,5 @@ def check(built: Built, tp: Topology) -> None:
     features = _features(modules, tp)
     if features:
         raise Lacking(f"topology {tp.name} needs more than Linux {release} "
-                      f"has: {'; '.join(features)}; {boots}")
+                      f"has{_with_patches(tp)}: {'; '.join(features)}; "
+                      f"{boots}")

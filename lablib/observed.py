@@ -32,6 +32,9 @@ def doorbells(ep: Vm) -> tuple[str, int]:
 def _transport_of(vm: Vm) -> str:
     """Who moves the payload at one end, as ntb_transport says."""
     said = vm.run(f"cat {_STATS}", check=False).stdout
+    # Only the backend of remote eDMA tells this, while its link is up.
+    if re.search(r"^dma_channels -\s+[1-9]", said, re.M):
+        return "remote-edma"
     used = dict(re.findall(r"^Using ([RT]X) DMA -\s+(\w+)", said, re.M))
     if not used:
         return "unknown"
@@ -39,7 +42,10 @@ def _transport_of(vm: Vm) -> str:
 
 
 def transport(ep: Vm, rc: Vm) -> str:
-    """Who moves the payload: "memcpy", "dma", or what each end does."""
+    """
+    Who moves the payload: "memcpy", "dma" (a channel of the end's own),
+    "remote-edma", or what each end does.
+    """
     ends = {vm.role: _transport_of(vm) for vm in (ep, rc)}
     if ends["ep"] == ends["rc"]:
         return ends["ep"]

@@ -6,8 +6,9 @@ import dataclasses
 from pathlib import Path
 from typing import Optional
 
-from lablib import (apt, cache, graft, kernel_build, kernel_image, paths,
-                    proc, qemu_build, rootfs, stock_qemu, ui)
+from lablib import (apt, cache, graft, kernel_build, kernel_image,
+                    kernel_tree, paths, proc, qemu_build, rootfs, stock_qemu,
+                    ui)
 
 # Debian packages that building and testing take.
 _PACKAGES = [
@@ -24,7 +25,8 @@ _NEWER = {"meson": "1.5", "python3-pycotap": "1.1"}
 
 # What a cold setup downloads and builds, in GiB.
 _SPACE = 7.0
-LOGS = (apt.LOG, graft.LOG, qemu_build.LOG, kernel_build.LOG, rootfs.LOG)
+LOGS = (apt.LOG, graft.LOG, qemu_build.LOG, kernel_tree.LOG, kernel_build.LOG,
+        rootfs.LOG)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,13 +121,14 @@ def packages() -> None:
     apt.install(missing)
 
 
-def _wishes(opts: argparse.Namespace) -> kernel_build.Wishes:
+def _wishes(opts: argparse.Namespace, patched: bool) -> kernel_build.Wishes:
     # Only the verbs that boot know --gdb.
     return kernel_build.Wishes(opts.kernel_debug, getattr(opts, "gdb", False),
-                               tuple(opts.kernel_config))
+                               tuple(opts.kernel_config), patched)
 
 
-def _check_kernel(opts: argparse.Namespace) -> None:
+def _check_kernel(opts: argparse.Namespace,
+                  wishes: kernel_build.Wishes) -> None:
     if opts.kernel_image:
         for option in ("kernel_src", "kernel_debug", "kernel_config"):
             if getattr(opts, option):
@@ -133,31 +136,37 @@ def _check_kernel(opts: argparse.Namespace) -> None:
                     f"--kernel-image and --{option.replace('_', '-')} exclude "
                     "each other: an Image is booted as it is; pass one")
     kernel_image.check(opts.kernel_image, opts.kernel_modules)
-    kernel_build.check(opts.kernel_src, _wishes(opts))
+    kernel_build.check(opts.kernel_src, wishes)
 
 
-def _kernel(opts: argparse.Namespace) -> kernel_build.Kernel:
+def _kernel(opts: argparse.Namespace,
+            wishes: kernel_build.Wishes) -> kernel_build.Kernel:
     if opts.kernel_image:
+        if wishes.patched:
+            ui.note("an Image is booted as it is: the patches of guest-kernel "
+                    "that this topology is for are yours to have in it")
         return kernel_image.load(opts.kernel_image, opts.kernel_modules)
     if opts.kernel_src:
-        kernel = kernel_build.from_tree(opts.kernel_src, _wishes(opts))
+        kernel = kernel_build.from_tree(opts.kernel_src, wishes)
     else:
-        kernel = kernel_build.default(_wishes(opts))
+        kernel = kernel_build.default(wishes)
     if kernel.missing:
         ui.note(f"Linux {kernel.release} does not have, or cannot have "
                 f"together, {', '.join(kernel.missing)}")
     return kernel
 
 
-def ensure(opts: argparse.Namespace,
-           sanitizer: Optional[str] = None) -> Built:
+def ensure(opts: argparse.Namespace, sanitizer: Optional[str] = None,
+           patched: bool = False) -> Built:
     """
     Build what is missing or out of date and say where it is; with @sanitizer
-    ("asan", "tsan") a QEMU that is instrumented with it.
+    ("asan", "tsan") a QEMU that is instrumented with it.  The kernel is
+    upstream's unless it shall be @patched with what guest-kernel holds.
 
     Cheap when nothing changed.  Raises LabError with what to do.
     """
-    _check_kernel(opts)
+    wishes = _wishes(opts, patched)
+    _check_kernel(opts, wishes)
     if opts.qemu_src:
         qemu_build.check_tree(opts.qemu_src.resolve())
     if opts.rc_qemu:
@@ -168,7 +177,7 @@ def ensure(opts: argparse.Namespace,
             cache.need_space(_SPACE, "a first build")
         packages()
         qemu = qemu_build.build(opts.qemu_src, opts.qemu_suite, sanitizer)
-        kernel = _kernel(opts)
+        kernel = _kernel(opts, wishes)
         initramfs = rootfs.initramfs(kernel.modules)
     return Built(
         qemu=qemu.emulator, qemu_build=qemu.build, qemu_tree=qemu.tree,

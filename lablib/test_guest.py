@@ -23,6 +23,11 @@ def about(path: Path) -> str:
     return (words or "").partition("\n")[0].removesuffix(".")
 
 
+def wants_patches(path: Path) -> bool:
+    """Whether tests of the suite @path run on the patched kernel."""
+    return "patched_built" in path.read_text(encoding="utf-8")
+
+
 def _collect(suite: testrunner.Suite, report: Path) -> None:
     for case in ElementTree.parse(report).iter("testcase"):
         name = case.get("name", "?")

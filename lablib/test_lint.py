@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Callable, Iterator
 
-from lablib import graft, paths, qemu_build, setup, testrunner
+from lablib import graft, kernel_tree, paths, qemu_build, setup, testrunner
 
 _MAX_LINES = 800
 _CODE = (".c", ".h", ".py", ".sh")
@@ -64,19 +64,33 @@ def _checkpatch(built: setup.Built) -> list[str]:
 
 
 def _kernel_checkpatch(built: setup.Built) -> list[str]:
-    """Linux's checkpatch, of the kernel in use, on what runs in guests."""
+    """
+    Linux's checkpatch, of the kernel in use, on what runs in guests and on the
+    patches and new files of patched kernels.
+    """
     if built.kernel_src is None:
         raise _NotHere("the kernel in use came without its source")
     # Programs are no kernel code: they have neither its types nor its macros.
     alien = ["--ignore", "PREFER_KERNEL_TYPES,BIT_MACRO,VOLATILE,"
                          "PREFER_DEFINED_ATTRIBUTE_MACRO"]
+    check = ["perl", "scripts/checkpatch.pl", "--no-tree", "--terse",
+             "--no-summary", "--strict"]
     folder = paths.REPO / "guest-kernel"
-    return [line for p in _files() if p.suffix in (".c", ".h")
-            and folder in p.parents for line in
-            _tool(["perl", "scripts/checkpatch.pl", "--no-tree", "--terse",
-                   "--no-summary", "--strict",
-                   *([] if folder / "drivers" in p.parents else alien),
-                   "-f", p], built.kernel_src)]
+    series = kernel_tree.series()
+    new = set(series.files.values())
+    complaints = []
+    for path in _files():
+        if folder not in path.parents or (path not in new and
+                                          path.suffix not in (".c", ".h")):
+            continue
+        kernels = path in new or folder / "modules" in path.parents
+        complaints += _tool([*check, *([] if kernels else alien), "-f", path],
+                            built.kernel_src)
+    for patch in series.patches:
+        # New files have their place in guest-kernel, not in MAINTAINERS.
+        complaints += _tool([*check, "--ignore", "FILE_PATH_CHANGES", patch],
+                            built.kernel_src)
+    return complaints
 
 
 def _pyflakes(_built: setup.Built) -> list[str]:

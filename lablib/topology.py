@@ -36,6 +36,7 @@ class Vm:
     @dma_channels is how many channels its DMA engine has in each direction;
     @dma_map is a key of DMA_MAPS where the controller leaves a choice.
     @qemu is "lab" for the one that the lab builds, "stock" for another.
+    @parameters has, by module, what it is loaded with.
     """
     role: str
     cpus: int
@@ -48,6 +49,8 @@ class Vm:
     dma_channels: int
     dma_map: Optional[str]
     qemu: str
+    parameters: dict[str, dict[str, int]] = dataclasses.field(
+        default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +67,8 @@ class Topology:
     A whole topology.  load() finds it again by its @name.
 
     @completion_timeout is in ms, 0 waits for ever; @removal_grace is in ms,
-    0 removes a function as soon as the link is lost.
+    0 removes a function as soon as the link is lost.  @patched is whether the
+    kernel has the patches of guest-kernel in it.
     """
     name: str
     description: str
@@ -73,6 +77,7 @@ class Topology:
     ep: Vm
     rc: Vm
     function: Function
+    patched: bool = False
 
     def vm(self, role: str) -> Vm:
         """The machine that plays @role, "ep" or "rc"."""
@@ -115,7 +120,7 @@ class _Table:
     def numbers(self) -> dict[str, int]:
         for key in self.values:
             if not re.fullmatch(r"[a-z0-9_]+", key):
-                raise self.error(f"'{key}' is no name of a configfs attribute")
+                raise self.error(f"'{key}' is no name of an attribute")
         return {key: self.take(key, int) for key in list(self.values)}
 
     def done(self) -> None:
@@ -155,6 +160,19 @@ def _check_controller(table: _Table, vm: Vm) -> None:
         raise table.error(f"'dma-channels' should be 0 to {most}")
 
 
+def _parameters(table: _Table) -> dict[str, dict[str, int]]:
+    """[ep.parameters.MODULE]: numbers by the name of the parameter."""
+    if "parameters" not in table.values:
+        return {}
+    modules = table.table("parameters")
+    for name in modules.values:
+        if not re.fullmatch(r"\w+", name):
+            raise modules.error(f"'{name}' is no name of a module as the "
+                                "kernel has it (with _ for -)")
+    return {name: modules.table(name).numbers()
+            for name in list(modules.values)}
+
+
 def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
     table = root.table(role)
     modules = tuple(table.take("modules", list))
@@ -171,7 +189,8 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
             if role == "ep" else 0,
             dma_map=table.take("dma-map", str, None)
             if role == "ep" else None,
-            qemu=table.take("qemu", str, "lab"))
+            qemu=table.take("qemu", str, "lab"),
+            parameters=_parameters(table))
     if vm.qemu not in (("lab", "stock") if role == "rc" else ("lab",)):
         raise table.error(f"has no 'qemu' called \"{vm.qemu}\"")
     if not 1 <= vm.cpus <= 16:
@@ -215,12 +234,17 @@ def _parse(name: str, file: Path, values: dict[str, Any]) -> Topology:
     if grace < 0:
         raise cable.error("'removal-grace' should be 0 or more, in ms")
     cable.done()
+    kernel = root.table("kernel") if "kernel" in values else None
+    patched = kernel.take("patches", bool, False) if kernel else False
+    if kernel:
+        kernel.done()
     function = _function(root)
     has_ntb = function.driver in _NTB_DRIVERS
     topology = Topology(name=name, description=description,
                         completion_timeout=timeout, removal_grace=grace,
                         ep=_vm(root, "ep", has_ntb),
-                        rc=_vm(root, "rc", has_ntb), function=function)
+                        rc=_vm(root, "rc", has_ntb), function=function,
+                        patched=patched)
     root.done()
     _check_addresses(root, topology.ep.address, topology.rc.address)
     return topology

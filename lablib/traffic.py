@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Traffic between the guests: ping, iperf3, files with their checksums."""
 
+import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import re
 import statistics
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
-from lablib.agent import CommandError
+from lablib.agent import CommandError, Result
 from lablib.ui import LabError
 from lablib.vm import Vm
 
@@ -101,12 +103,17 @@ echo "answers: $(($(answers) - before))"
     return Ping(count, min(int(answers[1]), count), [float(t) for t in times])
 
 
-def _listen(vm: Vm, port: int, command: str, log: str) -> None:
-    """Start server @command in the guest; returns when @port is listened on."""
+def listen(vm: Vm, port: int, command: str, log: str,
+           protocol: str = "tcp") -> None:
+    """
+    Start server @command in the guest with its output in @log; returns when
+    @port is listened on.
+    """
+    state = "0A" if protocol == "tcp" else "07"
     vm.run(f"""
 setsid sh -c {json.dumps(command)} >{log} 2>&1 </dev/null &
 n=1000
-until busybox grep -qi ':{port:04X} 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do
+until busybox grep -qi ':{port:04X} 0*:0000 {state}' /proc/net/{protocol}*; do
 	n=$((n - 1))
 	if [ $n = 0 ]; then tail -n 1 {log} >&2; exit 1; fi
 	busybox usleep 10000
@@ -125,18 +132,37 @@ def _iperf_report(source: Vm, text: str) -> dict[str, Any]:
     return report["end"]
 
 
+def _run(vm: Vm, command: str, meanwhile: Optional[Callable[[], None]],
+         timeout: float, check: bool = True) -> Result:
+    """
+    Run @command in the guest; @meanwhile runs beside it, over and over when
+    there is time, and what goes wrong in it is raised.
+    """
+    if meanwhile is None:
+        return vm.run(command, timeout=timeout, check=check)
+    with contextlib.closing(vm.session()) as own, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        future = pool.submit(own.run, command, timeout, check=check)
+        while True:
+            meanwhile()
+            if future.done():
+                return future.result()
+
+
 def iperf(source: Vm, to: Vm, protocol: str, seconds: int = 10,
-          streams: int = 1, length: int = 65480) -> Iperf:
+          streams: int = 1, length: int = 65480, tcp_options: str = "",
+          meanwhile: Optional[Callable[[], None]] = None) -> Iperf:
     """
     Send for @seconds from @source to @to, "tcp" or "udp" at full rate.
 
-    The rate and the loss are those that the receiver saw.
+    The rate and the loss are those that the receiver saw.  @meanwhile runs
+    beside it, again and again.
     """
-    _listen(to, _IPERF_PORT, "iperf3 -s -1", "/tmp/iperf3.log")
-    udp = f"-u -b 0 -l {length}" if protocol == "udp" else ""
-    result = source.run(f"iperf3 -J -c {to.spec.address.ip} -t {seconds} "
-                        f"-P {streams} {udp}", timeout=seconds + 60,
-                        check=False)
+    listen(to, _IPERF_PORT, "iperf3 -s -1", "/tmp/iperf3.log")
+    udp = f"-u -b 0 -l {length}" if protocol == "udp" else tcp_options
+    result = _run(source, f"iperf3 -J -c {to.spec.address.ip} -t {seconds} "
+                          f"-P {streams} {udp}", meanwhile, seconds + 60,
+                  check=False)
     end = _iperf_report(source, result.stdout or result.stderr)
     if protocol == "tcp":
         return Iperf(direction(source, to), protocol,
@@ -147,20 +173,23 @@ def iperf(source: Vm, to: Vm, protocol: str, seconds: int = 10,
                  received["bits_per_second"] / 1e9, end["sum"]["lost_percent"])
 
 
-def transfer(source: Vm, to: Vm, mib: int = 256, timeout: int = 300
-             ) -> Transfer:
-    """Send a file of @mib MiB of random bytes over TCP, compare checksums."""
+def transfer(source: Vm, to: Vm, mib: int = 256, timeout: int = 300,
+             meanwhile: Optional[Callable[[], None]] = None) -> Transfer:
+    """
+    Send a file of @mib MiB of random bytes over TCP, compare checksums.
+    @meanwhile runs beside the sending, again and again.
+    """
     sent = source.output(f"head -c {mib}M /dev/urandom >/tmp/lab.sent && "
                          "sha256sum </tmp/lab.sent", timeout).split()[0]
     try:
-        _listen(to, _FILE_PORT, f"tcp-file receive {_FILE_PORT} "
+        listen(to, _FILE_PORT, f"tcp-file receive {_FILE_PORT} "
                                 ">/tmp/lab.received && touch "
                                 "/tmp/lab.complete", "/tmp/lab.receive.log")
-        took = source.output(f"""
+        took = _run(source, f"""
 read -r from _ </proc/uptime
 tcp-file send {to.spec.address.ip} {_FILE_PORT} </tmp/lab.sent || exit 1
 read -r until _ </proc/uptime
-echo $from $until""", timeout).split()
+echo $from $until""", meanwhile, timeout).stdout.split()
         received = to.output("""
 n=3000
 until [ -e /tmp/lab.complete ]; do

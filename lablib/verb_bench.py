@@ -22,6 +22,9 @@ def names() -> list[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of bench."""
     pair.add_arguments(parser)
+    parser.add_argument("--seconds", type=int, default=3, metavar="S",
+                        help="length of each sample of bench netdev "
+                             "(default: %(default)s)")
     parser.add_argument("names", nargs="*", metavar="NAME",
                         help=f"which: {', '.join(names())} (default: all)")
 
@@ -40,7 +43,7 @@ def _load(name: str) -> types.ModuleType:
 
 def _table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(
-        f"{r['name']:<32}{r['value']:>12} {r['unit']:<7} "
+        f"{r['name']:<36}{r['value']:>12} {r['unit']:<7} "
         f"{r['ratio']:>7.3f} x {r['baseline']} ({r['baseline_value']} "
         f"{r['unit']})" for r in rows)
 
@@ -81,8 +84,12 @@ def main(args: argparse.Namespace) -> int:
     built = setup.ensure(args)
     # A bench brings up what it needs by itself, or shares a formed pair.
     sharing = [b for b in benches if getattr(b, "NEEDS_PAIR", False)]
-    rows = [row for b in benches if b not in sharing
-            for row in b.run(built)]
+    rows = []
+    for bench in benches:
+        if getattr(bench, "NEEDS_ARGUMENTS", False):
+            rows += bench.run(args)
+        elif bench not in sharing:
+            rows += bench.run(built)
     if sharing:
         rows += _with_pair(args, built, sharing)
     path = state.write_result("bench", rows)

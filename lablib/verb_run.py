@@ -136,7 +136,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     begin = time.monotonic()
     tp = topology.load_ntb(args.topology)
-    built = setup.ensure(args)
+    built = setup.ensure(args, patched=tp.patched)
     kernel_needs.check(built, tp)
     report = _Report(tp, built)
     try:

@@ -30,7 +30,7 @@ def main(args: argparse.Namespace) -> int:
     if args.no_ntb and tp.rc.qemu == "stock":
         raise ui.LabError(f"the RC of topology {tp.name} starts when the "
                           "endpoint has been configured: --no-ntb cannot be")
-    built = setup.ensure(args)
+    built = setup.ensure(args, patched=tp.patched)
     if not args.no_ntb:
         kernel_needs.check(built, tp)
     with pair.running(tp, pair.options_of(args, tp), built, keep=True) as both:

@@ -25,6 +25,11 @@ _KERNEL_WORDS = {"ep": "", "rc": " pcie_port_pm=off"}
 # QOM paths of the two ends of the cable.
 CABLE_END = {"ep": "/machine/peripheral/ep0", "rc": "/objects/cable0"}
 
+# The network cards of a pair that was started with the option lan, and the
+# largest MTU that an IPv4 packet can use.
+LAN_MACS = {"ep": "52:54:00:78:00:01", "rc": "52:54:00:78:00:02"}
+LAN_MTU = 65535
+
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -67,6 +72,20 @@ def _peer_arguments(role: str, st: state.State) -> list[str]:
     chardev, name = end[role]
     return ["-chardev", f"socket,id=peer,path={st.socket('peer')},{chardev}",
             "-device", f"virtserialport,chardev=peer,name={name}"]
+
+
+def _lan_arguments(role: str, st: state.State) -> list[str]:
+    """
+    A network of the two guests, see lablib.lan; the EP is first.
+
+    A stream has one queue and takes no offloads from the guest (it has no
+    virtio-net header), so that the largest MTU is the best there is.
+    """
+    server = "on" if role == "ep" else "off"
+    return ["-netdev", f"stream,id=lan,server={server},addr.type=unix,"
+                       f"addr.path={st.socket('lan')}",
+            "-device", f"virtio-net-pci,netdev=lan,romfile=,"
+                       f"host_mtu={LAN_MTU},mac={LAN_MACS[role]}"]
 
 
 def _agent_sockets(st: state.State, role: str) -> list[Path]:
@@ -128,6 +147,8 @@ class Vm:
                                 f"name=vntb-lab.agent.{i}"]
         if st.options.get("peer_shell"):
             argv += _peer_arguments(self.role, st)
+        if st.options.get("lan"):
+            argv += _lan_arguments(self.role, st)
         if st.options.get("net"):
             argv += ["-netdev", "user,id=user",
                      "-device", "virtio-net-pci,netdev=user,romfile="]
@@ -142,8 +163,13 @@ class Vm:
         return argv
 
     def _append(self) -> str:
-        extra = self.st.options.get("append")
-        return _KERNEL_WORDS[self.role] + (f" {extra}" if extra else "")
+        # modprobe takes a module's parameters from there, however it is loaded.
+        words = [f"{module}.{name}={value}"
+                 for module, values in self.spec.parameters.items()
+                 for name, value in values.items()]
+        words.append(self.st.options.get("append"))
+        return _KERNEL_WORDS[self.role] + "".join(f" {word}" for word in words
+                                                  if word)
 
     def console_socket(self) -> Path:
         """Where `lab console` attaches."""

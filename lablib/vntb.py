@@ -62,6 +62,14 @@ echo $found
 """, "the network device", timeout + 10)
 
 
+def name(vm: Vm) -> str:
+    """The name of the netdev."""
+    return guest_script.run(vm, _NETDEV + """
+netdev || fail "there is no ntb_netdev device"
+echo $found
+""", "the network device", 30)
+
+
 def await_carrier(vm: Vm, timeout: float = 30) -> None:
     """Wait until the netdev has a carrier: the transport's link is up."""
     guest_script.run(vm, _NETDEV + f"""

@@ -26,12 +26,13 @@ OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
 
 
 @functools.cache
-def ensured():
+def ensured(patched=False):
     """What setup made, for the options that `./lab test` was given."""
     parser = argparse.ArgumentParser()
     setup.add_arguments(parser)
     words = os.environ.get("VNTB_LAB_OPTIONS", "")
-    return setup.ensure(parser.parse_args(shlex.split(words)))
+    return setup.ensure(parser.parse_args(shlex.split(words)),
+                        patched=patched)
 
 
 def pytest_generate_tests(metafunc):
@@ -69,6 +70,12 @@ def built():
 
 
 @pytest.fixture(scope="session")
+def patched_built():
+    """The same with the patched kernel; `./lab test` has made it before."""
+    return ensured(True)
+
+
+@pytest.fixture(scope="session")
 def two_vm():
     """The topology that the suites run."""
     return topology.load(topology.DEFAULT)
@@ -98,13 +105,21 @@ def both(built, two_vm, ntb_kernel):
 def make_pair(built, two_vm):
     """
     Context managers of pairs that differ: make_pair(msi_parent=False). The
-    first argument is another topology than two-vm.
+    first argument is another topology than two-vm. It skips the test when the
+    topology wants a patched kernel and that cannot do what it is for.
     """
     def make(tp=two_vm, **changes):
+        made = built
+        if tp.patched:
+            made = ensured(True)
+            try:
+                kernel_needs.check(made, tp)
+            except kernel_needs.Lacking as e:
+                pytest.skip(str(e))
         ep = {k: v for k, v in changes.items()
               if k in ("msi_parent", "dma_channels", "dma_map")}
         tp = dataclasses.replace(tp, ep=dataclasses.replace(tp.ep, **ep))
-        return pair.running(tp, OPTIONS | changes, built)
+        return pair.running(tp, OPTIONS | changes, made)
     return make
 
 
