@@ -385,7 +385,7 @@ static QEdmaError hdma_error(QEdmaChan *ch)
     }
 }
 
-QEdmaError qedma_error(QEdmaChan *ch)
+static QEdmaError edma_error(QEdmaChan *ch)
 {
     const struct {
         uint32_t bit;
@@ -402,9 +402,6 @@ QEdmaError qedma_error(QEdmaChan *ch)
     QEdmaError error = QEDMA_OK;
     uint32_t val;
 
-    if (is_native(ch)) {
-        return hdma_error(ch);
-    }
     val = qedma_readl(ch->edma, dir_regs[ch->dir].err_status);
     for (unsigned i = 0; i < ARRAY_SIZE(low); i++) {
         if (val & low[i].bit) {
@@ -420,6 +417,11 @@ QEdmaError qedma_error(QEdmaChan *ch)
         }
     }
     return error;
+}
+
+QEdmaError qedma_error(QEdmaChan *ch)
+{
+    return is_native(ch) ? hdma_error(ch) : edma_error(ch);
 }
 
 bool qedma_done(QEdmaChan *ch)
