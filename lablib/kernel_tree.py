@@ -23,8 +23,9 @@ LOG = "setup-kernel-patches.log"
 OWN = paths.REPO / "guest-kernel"
 # Where the copy is built; such a directory of the original is not copied.
 BUILD = "build"
-# Directories of guest-kernel whose files go to the same place of the tree.
-_MIRRORED = ("drivers", "include", "Documentation")
+# Directories of guest-kernel whose files go into the tree, and where.
+_MIRRORED = {"drivers": "drivers", "include": "include",
+             "docs": "Documentation"}
 _LEFT_OUT = {".git", BUILD}
 # Beside the copy: what it was copied from, and what was left out of it.
 _MANIFEST = "src.files"
@@ -49,8 +50,9 @@ class Series:
 
 def series(own: Path = OWN) -> Series:
     """The patches and the new files of guest-kernel."""
-    files = {path.relative_to(own).as_posix(): path
-             for top in _MIRRORED for path in sorted((own / top).rglob("*"))
+    files = {f"{there}/{path.relative_to(own / here).as_posix()}": path
+             for here, there in _MIRRORED.items()
+             for path in sorted((own / here).rglob("*"))
              if path.is_file() and not path.name.startswith(".")
              and not path.name.endswith("~")}
     return Series(tuple(sorted((own / "patches").glob("*.patch"))), files)
