@@ -110,10 +110,18 @@ def listen(vm: Vm, port: int, command: str, log: str,
     @port is listened on.
     """
     state = "0A" if protocol == "tcp" else "07"
+    heard = f"busybox grep -qi ':{port:04X} 0*:0000 {state}' " \
+            f"/proc/net/{protocol}*"
+    # One that served before may be about to go: it is not to be found.
     vm.run(f"""
+n=1000
+while {heard} && [ $n -gt 0 ]; do
+	n=$((n - 1))
+	busybox usleep 10000
+done
 setsid sh -c {json.dumps(command)} >{log} 2>&1 </dev/null &
 n=1000
-until busybox grep -qi ':{port:04X} 0*:0000 {state}' /proc/net/{protocol}*; do
+until {heard}; do
 	n=$((n - 1))
 	if [ $n = 0 ]; then tail -n 1 {log} >&2; exit 1; fi
 	busybox usleep 10000
