@@ -61,7 +61,7 @@ def test_attributes_keep_the_order_of_the_file():
     ("10.77.0.2/24", "10.78.0.2/24", "one network"),
     ("10.77.0.2/24", "10.77.0.1/24", "same address"),
     ("10.77.0.2/24", "10.77.0.300/24", "address"),
-    ("db_count = 16", '"../x" = 16', "configfs"),
+    ("db_count = 16", '"../x" = 16', "no name of an attribute"),
     ('driver = "pci_epf_vntb"', 'driver = "x; reboot"', "driver"),
     ("[cable]", "[cable", "changed.toml"),
     ("dma-channels = 4", "dma-channels = 9", "0 to 8"),
