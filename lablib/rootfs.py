@@ -130,8 +130,11 @@ def _overlay() -> bytes:
 
 
 def initramfs(modules: Path) -> Path:
-    """The archive a guest boots from: packages, modules, init."""
-    target = paths.BUILD / "initramfs.cpio"
+    """
+    The archive a guest boots from: packages, modules, init.  One for each
+    kernel: several may be in use at a time.
+    """
+    target = paths.BUILD / f"initramfs-{cache.key(str(modules))}.cpio"
     data = base().read_bytes() + _modules(modules) + _overlay()
     cache.write_if_changed(target, data)
     return target
