@@ -48,7 +48,7 @@ typedef struct CableServer {
     bool closed;                /* atomic */
 } CableServer;
 
-/* Listen at @path, as a good endpoint of both extensions. */
+/* Listen at @path, as a good endpoint of region-remap and link-state. */
 CableServer *cable_server_new(const char *path);
 void cable_server_free(CableServer *s);
 /* Serve the next client that connects; returns before it does. */
