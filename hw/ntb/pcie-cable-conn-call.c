@@ -81,6 +81,17 @@ void pcie_cable_conn_send_async(PCIeCableConn *conn, uint16_t command,
     }
 }
 
+/*
+ * Only a vCPU's callback is written for the BQL to go away under it (in a
+ * qtest the main loop plays the vCPU); a device of the main loop that reaches
+ * here by DMA is not.
+ */
+static bool may_wait(void)
+{
+    return !pcie_cable_conn_serving() &&
+           (!bql_locked() || current_cpu || qtest_enabled());
+}
+
 static int conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                      const void *fixed, size_t fixed_len,
                      const void *data, size_t data_len,
@@ -96,15 +107,6 @@ static int conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
     ConnSlot *slot;
     int error = ECONNRESET;
 
-    /*
-     * Only a vCPU's callback is written for the BQL to go away under it (in
-     * a qtest the main loop plays the vCPU); a device of the main loop that
-     * reaches here by DMA is not.
-     */
-    if (pcie_cable_conn_serving() ||
-        (locked && !current_cpu && !qtest_enabled())) {
-        return -EDEADLK;
-    }
     timeout_ms = MIN(timeout_ms, INT_MAX);
     qemu_sem_init(&wake, 0);
     WITH_QEMU_LOCK_GUARD(&conn->slot_lock) {
@@ -173,6 +175,9 @@ int pcie_cable_conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                          const void *data, size_t data_len,
                          void *reply, size_t reply_len, uint32_t timeout_ms)
 {
+    if (!may_wait()) {
+        return -EDEADLK;
+    }
     return conn_call(conn, command, fn, fixed, fixed_len, data, data_len,
                      reply, reply_len, NULL, timeout_ms);
 }
@@ -182,8 +187,19 @@ int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
                               void *reply, size_t reply_max, size_t *got,
                               uint32_t timeout_ms)
 {
+    if (!may_wait()) {
+        return -EDEADLK;
+    }
     return conn_call(conn, command, fn, fixed, fixed_len, NULL, 0,
                      reply, reply_max, got, timeout_ms);
+}
+
+int pcie_cable_conn_call_paused(PCIeCableConn *conn, uint16_t command,
+                                unsigned fn, uint32_t timeout_ms)
+{
+    assert(!current_cpu && !pcie_cable_conn_serving());
+    return conn_call(conn, command, fn, NULL, 0, NULL, 0, NULL, 0, NULL,
+                     timeout_ms);
 }
 
 /* Complete a slot; slot_lock held for SLOT_WAITING.  Frees the slot. */

@@ -12,12 +12,16 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/error-report.h"
+#include "hw/core/cpu.h"
 #include "hw/pci/msi.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
 #include "pcie-cable-rc-internal.h"
 #include "trace.h"
+
+/* An endpoint that has not answered a reset by then is given up. */
+#define RESET_TIMEOUT_MS    5000
 
 /* Requests to the endpoint */
 
@@ -147,7 +151,26 @@ static void reset_done(void *opaque, int error)
     }
 }
 
-/* Hot reset of the bus or reset of the machine: PERST or its like. */
+/*
+ * The machine is reset: wait for the endpoint, whose DMA would go into what
+ * is loaded for the next boot.
+ */
+static void reset_with_machine(PCIeCableFunction *f, PCIeCableConn *conn)
+{
+    int error = pcie_cable_conn_call_paused(conn, VFU_DEVICE_RESET, f->fn,
+                                            RESET_TIMEOUT_MS);
+
+    if (error == -ETIMEDOUT) {
+        pcie_cable_conn_close(conn, "the endpoint does not answer a reset");
+    } else {
+        reset_done(NULL, -error);
+    }
+}
+
+/*
+ * Hot reset of the bus or reset of the machine: PERST or its like.  A hot
+ * reset is over for the guest when it reads config space behind it.
+ */
 static void function_reset(DeviceState *dev)
 {
     PCIeCableFunction *f = PCIE_CABLE_FUNCTION(dev);
@@ -159,11 +182,16 @@ static void function_reset(DeviceState *dev)
         return;
     }
     conn = pcie_cable_rc_get_conn(f->rc);
-    if (conn) {
+    if (!conn) {
+        return;
+    }
+    if (current_cpu) {
         pcie_cable_conn_send_async(conn, VFU_DEVICE_RESET, f->fn, NULL, 0,
                                    NULL, 0, NULL, 0, reset_done, NULL);
-        pcie_cable_conn_unref(conn);
+    } else {
+        reset_with_machine(f, conn);
     }
+    pcie_cable_conn_unref(conn);
 }
 
 /* Coming and going */

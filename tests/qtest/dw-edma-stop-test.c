@@ -305,8 +305,8 @@ static void test_host_reset(const void *mapped)
     Rings *r = start(mapped);
 
     start_rings(r);
+    /* Nothing more may come when the machine is about to start again. */
     qtest_system_reset(r->l->c->rc);
-    cable_wait_link(r->l->c, true);
     check_taken(r);
     stop(r);
 }
