@@ -186,7 +186,7 @@ def _kernel(target: Path, source: Path, missing: tuple[str, ...]) -> Kernel:
 
 
 def _series(wishes: Wishes) -> kernel_tree.Series:
-    return (kernel_tree.series() if wishes.patched
+    return (kernel_tree.series(debug=wishes.debug) if wishes.patched
             else kernel_tree.Series((), {}))
 
 
@@ -203,10 +203,7 @@ def default(wishes: Wishes = Wishes()) -> Kernel:
     target = paths.CACHE / "kernel" / cache.key(
         tree.version, compiler, *fragments.values(), *series.content())
     done = target / "complete"
-    if done.is_file() and not (target / "src").is_dir():
-        source = tree.path      # built before there were copies
-    else:
-        source = kernel_tree.fixed(tree.path, target, series, tree.version)
+    source = kernel_tree.fixed(tree.path, target, series, tree.version)
     if not done.is_file():
         missing = _compile(source, target, fragments,
                            f"building Linux {tree.version}"
@@ -252,8 +249,7 @@ def from_tree(source: Path, wishes: Wishes = Wishes()) -> Kernel:
         *(["patched"] if wishes.patched else []), *map(str, wishes.files))
     tree = source
     if wishes.patched:
-        tree = kernel_tree.follow(source, target, kernel_tree.series(),
-                                  version)
+        tree = kernel_tree.follow(source, target, _series(wishes), version)
     missing = _compile(tree, target, fragments,
                        f"building Linux {version} from {source}"
                        + _with_patches(wishes))

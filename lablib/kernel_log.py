@@ -17,24 +17,27 @@ _LEAKS = "/sys/kernel/debug/kmemleak"
 _LINES = 120
 
 
-def trouble(vm: Vm) -> str:
-    """The kernel's log from its first complaint on, "" without any."""
+def check(vm: Vm) -> None:
+    """Raise @AssertionError with the kernel's log from a complaint on."""
     lines = vm.output("dmesg").splitlines()
     for i, line in enumerate(lines):
         if _TROUBLE.search(line):
-            return "\n".join(lines[i:i + _LINES])
-    return ""
+            raise AssertionError(f"the kernel of {vm.role} complains:\n" +
+                                 "\n".join(lines[i:i + _LINES]))
 
 
-def leaks(vm: Vm) -> str:
+def check_leaks(vm: Vm) -> None:
     """
-    What kmemleak reports, "" on a kernel without it. An object has to be
-    without a reference in each of three looks: registers are not looked at.
+    Raise @AssertionError with what kmemleak reports, where there is one. An
+    object has to be without a reference in several looks: memory of which
+    only a register knows is not lost.
     """
-    return vm.output(f"""
+    said = vm.output(f"""
 [ -e {_LEAKS} ] || exit 0
 for n in 1 2 3; do
 	echo scan >{_LEAKS}
 	busybox sleep 6
 done
 cat {_LEAKS}""", 600)
+    if said:
+        raise AssertionError(f"memory of {vm.role} is lost:\n{said}")

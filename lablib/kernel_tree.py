@@ -39,6 +39,7 @@ class Series:
     """What the lab adds to a kernel: patches in order, whole new files."""
     patches: tuple[Path, ...]
     files: dict[str, Path]
+    top: Path = OWN
 
     def content(self) -> list[bytes]:
         """Equal lists, equal trees."""
@@ -48,14 +49,20 @@ class Series:
                 for part in (name.encode(), path.read_bytes())]
 
 
-def series(own: Path = OWN) -> Series:
-    """The patches and the new files of guest-kernel."""
+def series(own: Path = OWN, debug: bool = False) -> Series:
+    """
+    The patches and the new files of guest-kernel; @debug: and the patches for
+    kernels that check themselves.
+    """
     files = {f"{there}/{path.relative_to(own / here).as_posix()}": path
              for here, there in _MIRRORED.items()
              for path in sorted((own / here).rglob("*"))
              if path.is_file() and not path.name.startswith(".")
              and not path.name.endswith("~")}
-    return Series(tuple(sorted((own / "patches").glob("*.patch"))), files)
+    patches = sorted((own / "patches").glob("*.patch"))
+    if debug:
+        patches += sorted((own / "patches" / "debug").glob("*.patch"))
+    return Series(tuple(patches), files, own)
 
 
 def _walk(top: Path, place: str = "") -> Iterator[tuple[str, os.DirEntry]]:
@@ -177,10 +184,11 @@ def _apply(base: Path, tree: Path, own: Series, version: str) -> list[str]:
         for patch in own.patches:
             if patch not in there and not (_patch(folder, patch, "--dry-run")
                                            and _patch(folder, patch)):
+                own_name = patch.relative_to(own.top)
                 raise ui.LabError(
-                    f"guest-kernel/patches/{patch.name} does not apply to "
-                    f"Linux {version}: mend it, take it away, or use a tree "
-                    f"that has it (log: {paths.LOGS / LOG})")
+                    f"guest-kernel/{own_name} does not apply to Linux "
+                    f"{version}: mend it, take it away, or use a tree that "
+                    f"has it (log: {paths.LOGS / LOG})")
         for name in names:
             target = tree / name
             if (folder / name).is_file():

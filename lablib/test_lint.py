@@ -76,7 +76,7 @@ def _kernel_checkpatch(built: setup.Built) -> list[str]:
     check = ["perl", "scripts/checkpatch.pl", "--no-tree", "--terse",
              "--no-summary", "--strict"]
     folder = paths.REPO / "guest-kernel"
-    series = kernel_tree.series()
+    series = kernel_tree.series(debug=True)
     new = set(series.files.values())
     complaints = []
     for path in _files():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Patches and new files of guest-kernel, put into a copy of a small tree."""
 
+import dataclasses
 import os
 
 import pytest
@@ -80,6 +81,21 @@ def test_patches_and_files_go_into_a_copy(base, own, tmp_path, make):
     assert os.access(tree / "run.sh", os.X_OK)
     assert not (tree / ".git").exists() and not (tree / "modules").exists()
     assert snapshot(base) == before
+
+
+def test_a_kernel_that_checks_itself_has_patches_besides(base, own, tmp_path):
+    (own / "patches/debug").mkdir()
+    (own / "patches/debug/0001-y.patch").write_text(PATCH.format(
+        what="ntb: say 3", name="drivers/ntb/core.c", old="II", new="3"))
+    plain, debug = (kernel_tree.series(own, debug) for debug in (False, True))
+    assert plain.content() != debug.content()
+    tree = kernel_tree.fixed(base, tmp_path / "plain", plain, "7.3")
+    assert text(tree) == "one\nII\nthree\n"
+    tree = kernel_tree.fixed(base, tmp_path / "debug", debug, "7.3")
+    assert text(tree) == "one\n3\nthree\n"
+    with pytest.raises(LabError, match="guest-kernel/patches/debug/0001-y"):
+        kernel_tree.fixed(base, tmp_path / "other", dataclasses.replace(
+            debug, patches=debug.patches[2:]), "7.3")
 
 
 def test_what_the_tree_has_is_skipped_by_name(base, own, tmp_path, capsys):

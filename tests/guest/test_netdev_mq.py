@@ -205,5 +205,5 @@ def test_link_flaps_under_load(four, role):
 @pytest.mark.parametrize("role", ["ep", "rc"])
 def test_kernels_stay_sane(both, role):
     vm = both.vm(role)
-    assert not kernel_log.leaks(vm)
-    assert not kernel_log.trouble(vm)
+    kernel_log.check_leaks(vm)
+    kernel_log.check(vm)

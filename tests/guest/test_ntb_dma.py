@@ -80,5 +80,5 @@ def test_both_sides_at_once(client):
 @pytest.mark.parametrize("role", ["ep", "rc"])
 def test_kernels_stay_sane(client, role):
     vm = client.vm(role)
-    assert not kernel_log.leaks(vm)
-    assert not kernel_log.trouble(vm)
+    kernel_log.check_leaks(vm)
+    kernel_log.check(vm)

@@ -170,5 +170,5 @@ def test_kernel(lab, kernel_case):
 @pytest.mark.parametrize("role", ["ep", "rc"])
 def test_kernels_stay_sane(lab, role):
     vm = getattr(lab, role)
-    assert not kernel_log.leaks(vm)
-    assert not kernel_log.trouble(vm)
+    kernel_log.check_leaks(vm)
+    kernel_log.check(vm)
