@@ -119,8 +119,9 @@ struct ntb_edma_qp {
 	bool stopping;
 	unsigned int aborts;
 	u16 gen;
-	u16 peer_gen;
+	u16 peer_gen;	/* that our word acknowledges */
 	u32 word;
+	u32 held;	/* the peer's word that keeps our buffers, or 0 */
 
 	/* Written under tx_lock */
 	bool up;
@@ -213,6 +214,9 @@ struct ntb_edma {
 	struct ntb_edma_qp *qp[] __counted_by(qp_count);
 };
 
+/* ntb_edma_link.c */
+bool ntb_edma_queue_held(struct ntb_edma_qp *qp);
+
 /* ntb_edma_rx.c */
 void ntb_edma_queue_init(struct ntb_edma_qp *qp);
 void ntb_edma_queue_start(struct ntb_edma_qp *qp);
@@ -226,6 +230,6 @@ void ntb_edma_fail(struct ntb_edma_qp *qp, const char *why);
 void ntb_edma_send(struct work_struct *work);
 bool ntb_edma_queue_down(struct ntb_edma_qp *qp);
 bool ntb_edma_queue_drained(struct ntb_edma_qp *qp);
-void ntb_edma_queue_flush(struct ntb_edma_qp *qp);
+void ntb_edma_queue_flush(struct ntb_edma_qp *qp, bool there);
 
 #endif

@@ -44,14 +44,23 @@ static void ntb_edma_say(struct ntb_edma_qp *qp, u32 word)
 	ntb_edma_peer_spad_write(qp->edma, NTB_EDMA_SPAD_QP + qp->idx, word);
 }
 
+static u32 ntb_edma_peer_word(struct ntb_edma_qp *qp)
+{
+	return ntb_edma_spad_read(qp->edma, NTB_EDMA_SPAD_QP + qp->idx);
+}
+
+/* What the peer says while it is in a link with us */
+static u32 ntb_edma_link_word(struct ntb_edma_qp *qp)
+{
+	return NTB_EDMA_QP_READY |
+	       FIELD_PREP(NTB_EDMA_QP_GEN, qp->peer_gen) |
+	       FIELD_PREP(NTB_EDMA_QP_ACK, qp->gen);
+}
+
 /* Is the peer in a link with this incarnation of the queue pair? */
 static bool ntb_edma_peer_uses(struct ntb_edma_qp *qp)
 {
-	u32 word = ntb_edma_spad_read(qp->edma, NTB_EDMA_SPAD_QP + qp->idx);
-
-	return word == (NTB_EDMA_QP_READY |
-			FIELD_PREP(NTB_EDMA_QP_GEN, qp->peer_gen) |
-			FIELD_PREP(NTB_EDMA_QP_ACK, qp->gen));
+	return ntb_edma_peer_word(qp) == ntb_edma_link_word(qp);
 }
 
 /*
@@ -199,8 +208,12 @@ struct ntb_edma *ntb_edma_create(struct ntb_dev *ntb, unsigned int qp_count,
 	struct ntb_edma *edma;
 
 	if (qp_count > 64 ||
-	    spad + ntb_edma_spads(qp_count) > ntb_spad_count(ntb))
+	    spad + ntb_edma_spads(qp_count) > ntb_spad_count(ntb)) {
+		dev_err(&ntb->dev, "%u queues need %u scratchpads, there are %d\n",
+			qp_count, spad + ntb_edma_spads(qp_count),
+			ntb_spad_count(ntb));
 		return ERR_PTR(-EINVAL);
+	}
 
 	edma = kzalloc_flex(*edma, qp, qp_count);
 	if (!edma)
@@ -305,6 +318,7 @@ int ntb_edma_link_start(struct ntb_edma *edma, void *local, size_t local_size,
 			continue;
 
 		guard(mutex)(&qp->link_lock);
+		qp->ready = false;
 		qp->word = 0;
 		ntb_edma_peer_spad_write(edma, NTB_EDMA_SPAD_QP + i, 0);
 	}
@@ -406,6 +420,8 @@ void ntb_edma_qp_destroy(struct ntb_edma_qp *qp)
 	scoped_guard(mutex, &edma->lock)
 		edma->qp[qp->idx] = NULL;
 
+	/* A doorbell or an abort may have started them, with nothing to do */
+	ntb_edma_queue_quiesce(qp);
 	kfree(qp->xt);
 	kvfree(qp->rx_ring);
 	kvfree(qp->tx_ring);
@@ -424,6 +440,16 @@ ntb_edma_remote_block(struct ntb_edma_qp *qp)
 	return qp->edma->remote + qp->idx * sizeof(struct ntb_edma_block);
 }
 
+/* Has the peer written to our block? */
+static bool ntb_edma_block_used(const struct ntb_edma_block *block)
+{
+	/* It wrote before it said the word that we have read */
+	rmb();
+
+	return READ_ONCE(block->free_head) || READ_ONCE(block->done_head) ||
+	       READ_ONCE(block->events) || READ_ONCE(block->down);
+}
+
 /**
  * ntb_edma_qp_handshake() - go a step towards the peer
  * @qp:	The queue pair.
@@ -436,7 +462,7 @@ ntb_edma_remote_block(struct ntb_edma_qp *qp)
 bool ntb_edma_qp_handshake(struct ntb_edma_qp *qp)
 {
 	struct ntb_edma *edma = qp->edma;
-	u16 peer_gen = 0;
+	u16 peer_gen;
 	u32 word;
 
 	guard(mutex)(&edma->lock);
@@ -451,13 +477,28 @@ bool ntb_edma_qp_handshake(struct ntb_edma_qp *qp)
 		qp->local = ntb_edma_local_block(qp);
 		qp->remote = ntb_edma_remote_block(qp);
 		memset(qp->local, 0, sizeof(*qp->local));
+		qp->peer_gen = 0;
 		qp->ready = true;
 	}
 
-	word = ntb_edma_spad_read(edma, NTB_EDMA_SPAD_QP + qp->idx);
+	word = ntb_edma_peer_word(qp);
 	if ((word & ~(NTB_EDMA_QP_GEN | NTB_EDMA_QP_ACK)) == NTB_EDMA_QP_READY)
 		peer_gen = FIELD_GET(NTB_EDMA_QP_GEN, word);
+	else
+		peer_gen = 0;
 
+	/*
+	 * The peer had its link with us and has gone before we had ours: what
+	 * it has left in our block is not of its next one.
+	 */
+	if (qp->peer_gen && qp->peer_gen != peer_gen &&
+	    ntb_edma_block_used(qp->local)) {
+		qp->ready = false;
+		ntb_edma_say(qp, 0);
+		return false;
+	}
+
+	qp->peer_gen = peer_gen;
 	ntb_edma_say(qp, NTB_EDMA_QP_READY |
 		     FIELD_PREP(NTB_EDMA_QP_GEN, qp->gen) |
 		     FIELD_PREP(NTB_EDMA_QP_ACK, peer_gen));
@@ -465,7 +506,6 @@ bool ntb_edma_qp_handshake(struct ntb_edma_qp *qp)
 	if (!peer_gen || FIELD_GET(NTB_EDMA_QP_ACK, word) != qp->gen)
 		return false;
 
-	qp->peer_gen = peer_gen;
 	qp->aborts = edma->aborts;
 	qp->running = true;
 	ntb_edma_queue_start(qp);
@@ -489,7 +529,10 @@ static void ntb_edma_qp_drain(struct ntb_edma_qp *qp)
 		ntb_edma_abort(edma);
 }
 
-/* Its engine may write to our buffers until the peer has stopped, too */
+/*
+ * Its engine may write to our buffers until the peer has stopped, too. If it
+ * does not, they stay posted.
+ */
 static void ntb_edma_wait_for_peer(struct ntb_edma_qp *qp)
 {
 	struct ntb_edma *edma = qp->edma;
@@ -499,12 +542,24 @@ static void ntb_edma_wait_for_peer(struct ntb_edma_qp *qp)
 	       ntb_link_is_up(edma->ntb, NULL, NULL) == 1) {
 		if (time_after(jiffies, end)) {
 			dev_warn(&edma->ntb->dev,
-				 "qp %u: the peer does not stop sending\n",
+				 "qp %u: the peer does not stop sending, it keeps our buffers\n",
 				 qp->idx);
+			qp->held = ntb_edma_link_word(qp);
 			return;
 		}
 		usleep_range(500, 1000);
 	}
+}
+
+/* May the peer still write to posted buffers? The queue is stopped. */
+bool ntb_edma_queue_held(struct ntb_edma_qp *qp)
+{
+	if (qp->held && (!READ_ONCE(qp->edma->linked) ||
+			 ntb_link_is_up(qp->edma->ntb, NULL, NULL) != 1 ||
+			 ntb_edma_peer_word(qp) != qp->held))
+		qp->held = 0;
+
+	return qp->held;
 }
 
 /**
@@ -512,7 +567,8 @@ static void ntb_edma_wait_for_peer(struct ntb_edma_qp *qp)
  * @qp:	The queue pair, in any state.
  *
  * All packets are back at the client then. The receive buffers stay posted for
- * the next link, or for ntb_edma_qp_unpost(); the peer does not use them.
+ * the next link, or for ntb_edma_qp_unpost(); the peer does not use them, unless
+ * it does not answer.
  *
  * Context: Process, may sleep.
  */
@@ -533,7 +589,7 @@ void ntb_edma_qp_stop(struct ntb_edma_qp *qp)
 		ntb_edma_queue_down(qp);
 		ntb_edma_queue_quiesce(qp);
 		ntb_edma_qp_drain(qp);
-		ntb_edma_queue_flush(qp);
+		ntb_edma_queue_flush(qp, edma->linked);
 		qp->running = false;
 		qp->stopping = true;
 

@@ -18,14 +18,9 @@
 /* Packets handed to the client in one run of the poll work */
 #define RX_BUDGET	64U
 
-/* While packets come in, the rings are looked at this often */
+/* Packets of one run from which on the rings are polled, and how often */
+#define RX_BUSY		2
 static const u64 poll_ns = 50 * NSEC_PER_USEC;
-
-/*
- * A request for a doorbell takes a while to get to the peer, and what the peer
- * wrote before it saw it rings no doorbell. Neither takes as long as this.
- */
-static const u64 recheck_ns = NSEC_PER_MSEC;
 
 static struct ntb_edma_slot *rx_slot(struct ntb_edma_qp *qp, u32 n)
 {
@@ -49,11 +44,6 @@ void ntb_edma_kick(struct ntb_edma_qp *qp)
 	ntb_edma_queue_on(READ_ONCE(qp->cpu), &qp->poll);
 }
 
-static void ntb_edma_start_timer(struct ntb_edma_qp *qp, u64 ns)
-{
-	hrtimer_start(&qp->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED_SOFT);
-}
-
 /* Take a queue pair down because it cannot go on */
 void ntb_edma_fail(struct ntb_edma_qp *qp, const char *why)
 {
@@ -68,15 +58,20 @@ void ntb_edma_fail(struct ntb_edma_qp *qp, const char *why)
 /* Ring the peer's doorbell if it has asked for that @event */
 void ntb_edma_ring(struct ntb_edma_qp *qp, u32 event)
 {
-	u32 events = le32_to_cpu(READ_ONCE(qp->local->events));
+	u32 events;
 
+	/*
+	 * What was written is on its way before the look at the request: the
+	 * peer sees it after its own write. Paired with ntb_edma_arm(). The
+	 * window may be write-combining, too: it goes before the doorbell.
+	 */
+	mb();
+	events = le32_to_cpu(READ_ONCE(qp->local->events));
 	if (!(events & event) || READ_ONCE(qp->rung) == events)
 		return;
 
 	WRITE_ONCE(qp->rung, events);
 	qp->doorbells_out++;
-	/* The window may be write-combining: what was written goes first */
-	wmb();
 	ntb_peer_db_set(qp->edma->ntb, BIT_ULL(qp->idx));
 }
 
@@ -162,7 +157,23 @@ out:
 	spin_unlock_irqrestore(&qp->rx_lock, flags);
 }
 
-/* Ask for a doorbell; returns whether the peer has to be told so */
+/* Is there anything in our block that the poll work has not dealt with? */
+static bool ntb_edma_rx_pending(struct ntb_edma_qp *qp)
+{
+	u32 free_head = le32_to_cpu(READ_ONCE(qp->local->free_head));
+
+	return le32_to_cpu(READ_ONCE(qp->local->done_head)) != qp->rx_next ||
+	       (READ_ONCE(qp->starved) &&
+		free_head != READ_ONCE(qp->tx_next)) ||
+	       READ_ONCE(qp->local->down);
+}
+
+/*
+ * Ask for a doorbell; returns whether something came that rings none.
+ *
+ * The read returns when the request is at the peer, and behind everything that
+ * the peer wrote before it could see the request.
+ */
 static bool ntb_edma_arm(struct ntb_edma_qp *qp)
 {
 	u32 mask = NTB_EDMA_EVENT_DONE | NTB_EDMA_EVENT_FREE;
@@ -177,19 +188,26 @@ static bool ntb_edma_arm(struct ntb_edma_qp *qp)
 	WRITE_ONCE(qp->consumed, false);
 	qp->events = ((qp->events & ~mask) + NTB_EDMA_EVENT_SEQ) | want;
 	writel(qp->events, &qp->remote->events);
+	/* A window may be memory: what is read below is not read before */
+	mb();
+	readl(&qp->remote->events);
 
-	return true;
+	return ntb_edma_rx_pending(qp);
 }
 
 static void ntb_edma_poll(struct work_struct *work)
 {
 	struct ntb_edma_qp *qp = container_of(work, struct ntb_edma_qp, poll);
+	bool down;
 	int count;
 
 	/* Whoever cleared it waits for the end of this work */
 	if (!READ_ONCE(qp->up))
 		return;
 
+	/* The peer has committed all of its packets before it said so */
+	down = READ_ONCE(qp->local->down);
+	dma_rmb();
 	qp->polls++;
 	WRITE_ONCE(qp->polling, true);
 	count = ntb_edma_rx(qp);
@@ -202,7 +220,7 @@ static void ntb_edma_poll(struct work_struct *work)
 		ntb_edma_fail(qp, "the peer's done ring runs wild");
 		return;
 	}
-	if (READ_ONCE(qp->local->down)) {
+	if (down && count < RX_BUDGET) {
 		if (ntb_edma_queue_down(qp))
 			qp->edma->ops->down(qp->ctx);
 		return;
@@ -213,10 +231,11 @@ static void ntb_edma_poll(struct work_struct *work)
 
 	if (count == RX_BUDGET)
 		ntb_edma_kick(qp);
-	else if (count)
-		ntb_edma_start_timer(qp, poll_ns);
-	else if (!hrtimer_active(&qp->timer) && ntb_edma_arm(qp))
-		ntb_edma_start_timer(qp, recheck_ns);
+	else if (count >= RX_BUSY)
+		hrtimer_start(&qp->timer, ns_to_ktime(poll_ns),
+			      HRTIMER_MODE_REL_PINNED_SOFT);
+	else if (!hrtimer_is_queued(&qp->timer) && ntb_edma_arm(qp))
+		ntb_edma_kick(qp);
 }
 
 static enum hrtimer_restart ntb_edma_timer(struct hrtimer *timer)
@@ -304,12 +323,17 @@ EXPORT_SYMBOL_NS_GPL(ntb_edma_qp_post, "NTB_EDMA");
  * @qp:		The queue pair, stopped.
  * @len:	Where the length of the buffer is stored.
  *
- * Return: the @cb of ntb_edma_qp_post(), NULL when there is no buffer (more).
+ * Context: Process.
+ * Return: the @cb of ntb_edma_qp_post(), NULL when there is no buffer (more), or
+ * when a peer that does not answer may write to them: they are for the next link.
  */
 void *ntb_edma_qp_unpost(struct ntb_edma_qp *qp, unsigned int *len)
 {
 	struct ntb_edma_slot *slot;
 	unsigned long flags;
+
+	if (ntb_edma_queue_held(qp))
+		return NULL;
 
 	spin_lock_irqsave(&qp->rx_lock, flags);
 	if (WARN_ON_ONCE(qp->up) || qp->rx_next == qp->rx_posted) {

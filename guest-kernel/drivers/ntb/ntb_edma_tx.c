@@ -199,6 +199,10 @@ static void ntb_edma_dispatch(struct ntb_edma_qp *qp)
 	u32 head, count;
 	int rc;
 
+	/* What the peer has published may be in other use */
+	if (READ_ONCE(qp->local->down))
+		return;
+
 	while (qp->tx_next != given &&
 	       qp->batch_head - qp->batch_tail < NTB_EDMA_BATCHES) {
 		head = le32_to_cpu(READ_ONCE(qp->local->free_head));
@@ -231,7 +235,9 @@ static void ntb_edma_dispatch(struct ntb_edma_qp *qp)
 			return;
 		}
 		if (rc) {
-			/* No memory: the receive work tries again */
+			/* No memory: the receive work tries again, also later */
+			hrtimer_start(&qp->timer, ns_to_ktime(NSEC_PER_MSEC),
+				      HRTIMER_MODE_REL_PINNED_SOFT);
 			starved = true;
 			break;
 		}
@@ -406,9 +412,14 @@ bool ntb_edma_queue_drained(struct ntb_edma_qp *qp)
 	return true;
 }
 
-/* The engine has none of our packets: give them all back. Quiesced. */
-void ntb_edma_queue_flush(struct ntb_edma_qp *qp)
+/*
+ * The engine has none of our packets: give them all back. Those that it has
+ * moved are committed if the peer is still @there. Quiesced.
+ */
+void ntb_edma_queue_flush(struct ntb_edma_qp *qp, bool there)
 {
+	if (there)
+		ntb_edma_reap(qp);
 	ntb_edma_tx_complete(qp, qp->tx_commit, 0);
 	ntb_edma_tx_complete(qp, qp->tx_head, -ECONNABORTED);
 }

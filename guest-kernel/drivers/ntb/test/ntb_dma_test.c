@@ -23,6 +23,7 @@
 #include <linux/debugfs.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/ntb.h>
 #include <linux/pci.h>
@@ -384,7 +385,7 @@ static int ntb_dt_run(struct ntb_dt *dt, const struct ntb_dt_run *run)
 		  "result %d chan %u size %u count %u done %d failed %d ns %llu mb_s %llu\n",
 		  ret, run->chan, run->size, run->count,
 		  atomic_read(&dt->done), atomic_read(&dt->failed), spent,
-		  (u64)run->size * run->count * 1000 / spent);
+		  div64_u64((u64)run->size * run->count * 1000, spent));
 
 out_release:
 	dma_release_channel(chan);
