@@ -71,11 +71,17 @@ static_assert(sizeof(struct pci_ep_dma_table) <= PCI_EP_DMA_TABLE_SIZE);
  * @type: programming interface, which a driver has to know to bind
  * @dir: direction of the channels, as the endpoint names it
  * @regs: registers of the engine
+ * @regs_size: bytes of registers; for the driver to check, as is the size of
+ *             @desc
  * @nr_chans: number of channels, numbered from zero
  * @desc: descriptor memory of each channel: where the host writes it, the
  *        address for the engine and the size
  * @nr_irqs: interrupts for the engine, each a vector of the PCI function
  * @irq: Linux interrupt numbers
+ * @retire: set by the driver while it is bound, called with the device locked.
+ *          Returns 0 when no channel has a client, and none will be handed out
+ *          until the device is bound anew, or -EBUSY. The device must not be
+ *          deleted before
  *
  * Interrupts are written by the engine: the driver finds address and data in
  * the MSI message of @irq.
@@ -86,6 +92,7 @@ struct pci_ep_dma_dev {
 	enum pci_epc_dma_type type;
 	enum pci_epc_dma_dir dir;
 	void __iomem *regs;
+	size_t regs_size;
 
 	unsigned int nr_chans;
 	struct {
@@ -96,6 +103,8 @@ struct pci_ep_dma_dev {
 
 	unsigned int nr_irqs;
 	int irq[PCI_EP_DMA_MAX_CHANS];
+
+	int (*retire)(struct pci_ep_dma_dev *edev);
 };
 
 #define to_pci_ep_dma_dev(auxdev) \

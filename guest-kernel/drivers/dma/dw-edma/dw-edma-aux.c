@@ -15,6 +15,9 @@
 #include <linux/module.h>
 #include <linux/pci-ep-dma.h>
 
+#include "dw-edma-core.h"
+#include "dw-edma-v0-regs.h"
+
 struct dw_edma_aux {
 	struct dw_edma_chip chip;
 	struct device_dma_parameters dma_parms;
@@ -44,6 +47,36 @@ static int dw_edma_aux_map_format(enum pci_epc_dma_type type)
 	default:
 		return -ENODEV;
 	}
+}
+
+/* Sizes come from the endpoint. Both formats have the same register map. */
+static int dw_edma_aux_check(const struct pci_ep_dma_dev *edev)
+{
+	size_t regs_size;
+	unsigned int i;
+
+	if (!edev->nr_chans || edev->nr_chans > EDMA_MAX_RD_CH)
+		return -EINVAL;
+
+	regs_size = offsetof(struct dw_edma_v0_regs, type.unroll.ch) +
+		    edev->nr_chans * sizeof(struct dw_edma_v0_ch) -
+		    sizeof_field(struct dw_edma_v0_ch, padding_2);
+	if (edev->regs_size < regs_size)
+		return -EINVAL;
+
+	/* One element, and the link back to it */
+	for (i = 0; i < edev->nr_chans; i++)
+		if (edev->desc[i].size < 2 * EDMA_LL_SZ)
+			return -EINVAL;
+
+	return 0;
+}
+
+static int dw_edma_aux_retire(struct pci_ep_dma_dev *edev)
+{
+	struct dw_edma_aux *aux = auxiliary_get_drvdata(&edev->adev);
+
+	return dw_edma_retire(&aux->chip);
 }
 
 static void dw_edma_aux_set_lists(struct dw_edma_chip *chip,
@@ -79,8 +112,9 @@ static int dw_edma_aux_probe(struct auxiliary_device *adev,
 	if (format < 0)
 		return format;
 
-	if (edev->nr_chans > EDMA_MAX_RD_CH)
-		return -EINVAL;
+	ret = dw_edma_aux_check(edev);
+	if (ret)
+		return dev_err_probe(dev, ret, "the endpoint's table is wrong\n");
 
 	aux = devm_kzalloc(dev, sizeof(*aux), GFP_KERNEL);
 	if (!aux)
@@ -101,6 +135,7 @@ static int dw_edma_aux_probe(struct auxiliary_device *adev,
 		dev->dma_parms = NULL;
 		return dev_err_probe(dev, ret, "cannot drive the engine\n");
 	}
+	edev->retire = dw_edma_aux_retire;
 
 	dev_info(dev, "%u %s channels, %u interrupts\n", edev->nr_chans,
 		 edev->dir == PCI_EPC_DMA_READ ? "read" : "write",
@@ -113,6 +148,7 @@ static void dw_edma_aux_remove(struct auxiliary_device *adev)
 {
 	struct dw_edma_aux *aux = auxiliary_get_drvdata(adev);
 
+	to_pci_ep_dma_dev(adev)->retire = NULL;
 	dw_edma_remove(&aux->chip);
 	adev->dev.dma_parms = NULL;
 }
@@ -125,6 +161,8 @@ MODULE_DEVICE_TABLE(auxiliary, dw_edma_aux_ids);
 
 static struct auxiliary_driver dw_edma_aux_driver = {
 	.name = "dw-edma-aux",
+	/* The module cannot go while a channel has a client; nor may this. */
+	.driver.suppress_bind_attrs = true,
 	.probe = dw_edma_aux_probe,
 	.remove = dw_edma_aux_remove,
 	.id_table = dw_edma_aux_ids,

@@ -6,6 +6,7 @@
  * and learns from here what it has to show the host in a BAR.
  */
 
+#include <linux/align.h>
 #include <linux/dma-mapping.h>
 #include <linux/dmaengine.h>
 #include <linux/export.h>
@@ -103,6 +104,22 @@ static int pci_ep_dma_add_regs(struct pci_ep_dma_export *exp,
 	return 0;
 }
 
+/* Around descriptors there is memory that is not for the host to see. */
+static bool pci_ep_dma_fills(const struct pci_ep_dma_export *exp,
+			     const struct pci_epc_aux_resource *res)
+{
+	size_t align = pci_ep_dma_align(exp);
+
+	if (IS_ALIGNED(res->phys_addr, align) && IS_ALIGNED(res->size, align))
+		return true;
+
+	dev_warn(&exp->epf->dev,
+		 "Descriptors of DMA channel %u: %pa+%pa is not a multiple of %#zx\n",
+		 res->u.dma_desc.chan, &res->phys_addr, &res->size, align);
+
+	return false;
+}
+
 static const struct pci_epc_aux_resource *
 pci_ep_dma_find_ctrl(const struct pci_epc_aux_resource *res, int count)
 {
@@ -167,6 +184,9 @@ static int pci_ep_dma_lay_out(struct pci_ep_dma_export *exp)
 		chan = res[i].u.dma_desc.chan;
 		if (chan >= exp->num_remote || exp->desc[chan].size)
 			return -EINVAL;
+
+		if (!pci_ep_dma_fills(exp, &res[i]))
+			return -EOPNOTSUPP;
 
 		exp->desc[chan] = res[i];
 		exp->desc_offset[chan] = pci_ep_dma_add_piece(exp,

@@ -84,6 +84,19 @@ static bool pci_epf_submap_same(const struct pci_epf_bar *epf_bar,
 	return true;
 }
 
+/* Show the memory of the BAR itself or, should that fail, nothing at all. */
+static void pci_epf_show_own(struct pci_epf *epf, struct pci_epf_bar *epf_bar)
+{
+	epf_bar->submap = NULL;
+	epf_bar->num_submap = 0;
+	if (!pci_epc_set_bar(epf->epc, epf->func_no, epf->vfunc_no, epf_bar))
+		return;
+
+	dev_warn(&epf->dev, "BAR%d: cannot drop overlays, switched off\n",
+		 epf_bar->barno);
+	pci_epc_clear_bar(epf->epc, epf->func_no, epf->vfunc_no, epf_bar);
+}
+
 /**
  * pci_epf_set_overlays() - show other memory in parts of a BAR
  * @epf: the endpoint function
@@ -98,7 +111,7 @@ static bool pci_epf_submap_same(const struct pci_epf_bar *epf_bar,
  * The caller must not call this for the same BAR from two places at once.
  *
  * Return: 0 on success; -errno otherwise, and then the BAR shows what it showed
- * before.
+ * before or, if it cannot, no overlay.
  */
 int pci_epf_set_overlays(struct pci_epf *epf, enum pci_barno bar,
 			 const struct pci_epf_overlay *overlays,
@@ -132,19 +145,21 @@ int pci_epf_set_overlays(struct pci_epf *epf, enum pci_barno bar,
 	epf_bar->submap = map;
 	epf_bar->num_submap = pieces;
 	ret = pci_epc_set_bar(epf->epc, epf->func_no, epf->vfunc_no, epf_bar);
-	if (ret) {
-		epf_bar->submap = old;
-		epf_bar->num_submap = old_num;
-		if (pci_epc_set_bar(epf->epc, epf->func_no, epf->vfunc_no,
-				    epf_bar))
-			dev_warn(&epf->dev, "BAR%d: lost its mapping\n", bar);
-		return ret;
+	if (!ret) {
+		retain_and_null_ptr(map);
+		kfree(old);
+		return 0;
 	}
 
-	retain_and_null_ptr(map);
-	kfree(old);
+	epf_bar->submap = old;
+	epf_bar->num_submap = old_num;
+	if (!old || pci_epc_set_bar(epf->epc, epf->func_no, epf->vfunc_no,
+				    epf_bar)) {
+		pci_epf_show_own(epf, epf_bar);
+		kfree(old);
+	}
 
-	return 0;
+	return ret;
 }
 EXPORT_SYMBOL_GPL(pci_epf_set_overlays);
 
@@ -155,6 +170,9 @@ EXPORT_SYMBOL_GPL(pci_epf_set_overlays);
  *
  * Overlays are found by the address that the host has assigned. A function
  * whose host is gone must drop them before the next one assigns others.
+ *
+ * On return the host does not reach what the overlays showed. If the EPC cannot
+ * map the BAR's own memory, the BAR is cleared.
  */
 void pci_epf_drop_overlays(struct pci_epf *epf, enum pci_barno bar)
 {
@@ -164,10 +182,7 @@ void pci_epf_drop_overlays(struct pci_epf *epf, enum pci_barno bar)
 	if (!old)
 		return;
 
-	epf_bar->submap = NULL;
-	epf_bar->num_submap = 0;
-	if (pci_epc_set_bar(epf->epc, epf->func_no, epf->vfunc_no, epf_bar))
-		dev_warn(&epf->dev, "BAR%d: cannot drop overlays\n", bar);
+	pci_epf_show_own(epf, epf_bar);
 	kfree(old);
 }
 EXPORT_SYMBOL_GPL(pci_epf_drop_overlays);

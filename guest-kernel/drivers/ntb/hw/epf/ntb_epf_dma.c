@@ -7,6 +7,9 @@
  * offers its channels as a dmaengine provider.
  */
 
+#define DEFAULT_SYMBOL_NAMESPACE "NTB_EPF_DMA"
+
+#include <linux/align.h>
 #include <linux/auxiliary_bus.h>
 #include <linux/dmaengine.h>
 #include <linux/iopoll.h>
@@ -26,6 +29,9 @@
 /* How long clients may take to release their channels when the link is down */
 #define NTB_EPF_DMA_RELEASE_MS	10000
 
+/* Registers and descriptors are accessed by up to 64 bits. */
+#define NTB_EPF_DMA_ALIGN	8
+
 /**
  * struct ntb_epf_dma - an exported engine
  * @pdev: the PCI function with the memory window
@@ -36,7 +42,6 @@
  * @lock: protects what is below
  * @edev: the auxiliary device while there is one
  * @open: channels are handed out
- * @chan: channels that were handed out once; valid while there is @edev
  */
 struct ntb_epf_dma {
 	struct pci_dev *pdev;
@@ -45,15 +50,15 @@ struct ntb_epf_dma {
 	unsigned int first_vector;
 	unsigned int nr_irqs;
 
-	struct mutex lock;	/* Protects edev, open and chan */
+	struct mutex lock;	/* Protects edev and open */
 	struct pci_ep_dma_dev *edev;
 	bool open;
-	struct dma_chan *chan[PCI_EP_DMA_MAX_CHANS];
 };
 
 static bool ntb_epf_dma_fits(u64 offset, u64 size, u64 window)
 {
-	return size && offset >= PCI_EP_DMA_TABLE_SIZE && offset <= window &&
+	return size && IS_ALIGNED(offset, NTB_EPF_DMA_ALIGN) &&
+	       offset >= PCI_EP_DMA_TABLE_SIZE && offset <= window &&
 	       size <= window - offset;
 }
 
@@ -102,7 +107,8 @@ struct ntb_epf_dma *ntb_epf_dma_init(struct pci_dev *pdev, int bar,
 	struct ntb_epf_dma *dma;
 	int ret;
 
-	if (size < PCI_EP_DMA_TABLE_SIZE)
+	if (size < PCI_EP_DMA_TABLE_SIZE ||
+	    !IS_ALIGNED(offset, NTB_EPF_DMA_ALIGN))
 		return ERR_PTR(-EINVAL);
 
 	dma = kzalloc_obj(*dma);
@@ -137,10 +143,13 @@ EXPORT_SYMBOL_GPL(ntb_epf_dma_init);
 /**
  * ntb_epf_dma_exit() - forget the engine
  * @dma: the engine; freed
+ *
+ * Clients are gone, or on their way: this waits for the last channel.
  */
 void ntb_epf_dma_exit(struct ntb_epf_dma *dma)
 {
-	ntb_epf_dma_detach(dma);
+	while (ntb_epf_dma_detach(dma))
+		;
 	iounmap(dma->window);
 	kfree(dma);
 }
@@ -186,6 +195,7 @@ static void ntb_epf_dma_fill_dev(struct ntb_epf_dma *dma,
 	edev->type = le16_to_cpu(table->type);
 	edev->dir = le16_to_cpu(table->dir);
 	edev->regs = dma->window + le32_to_cpu(table->reg_offset);
+	edev->regs_size = le32_to_cpu(table->reg_size);
 	edev->nr_chans = le16_to_cpu(table->nr_chans);
 
 	for (i = 0; i < edev->nr_chans; i++) {
@@ -244,12 +254,40 @@ static bool ntb_epf_dma_bound(struct ntb_epf_dma *dma)
 	return device_is_bound(dev);
 }
 
+/*
+ * Clients keep pointers to the channels that they have: the device and its
+ * driver stay until all are released.
+ */
+static int ntb_epf_dma_delete(struct ntb_epf_dma *dma)
+{
+	struct pci_ep_dma_dev *edev = dma->edev;
+	int ret = 0;
+
+	lockdep_assert_held(&dma->lock);
+
+	if (!edev)
+		return 0;
+
+	scoped_guard(device, &edev->adev.dev)
+		if (edev->retire)
+			ret = edev->retire(edev);
+	if (ret)
+		return ret;
+
+	dma->edev = NULL;
+	auxiliary_device_delete(&edev->adev);
+	auxiliary_device_uninit(&edev->adev);
+
+	return 0;
+}
+
 /**
  * ntb_epf_dma_attach() - make the engine's device
  * @dma: the engine, with interrupts
  *
  * On return a driver has bound to the device, or it is known, and has been
- * said, that none will.
+ * said, that none will. The caller sees to it that this does not run at the
+ * same time as ntb_epf_dma_detach().
  */
 void ntb_epf_dma_attach(struct ntb_epf_dma *dma)
 {
@@ -258,8 +296,14 @@ void ntb_epf_dma_attach(struct ntb_epf_dma *dma)
 
 	guard(mutex)(&dma->lock);
 
-	if (dma->edev)
+	if (dma->open)
 		return;
+
+	/* The endpoint may have reset the engine: it is always probed anew. */
+	if (ntb_epf_dma_delete(dma)) {
+		dev_warn(dev, "Channels of the last link are still in use\n");
+		return;
+	}
 
 	if (!dma->nr_irqs) {
 		dev_warn(dev, "No interrupt is left for the DMA engine\n");
@@ -283,20 +327,13 @@ void ntb_epf_dma_attach(struct ntb_epf_dma *dma)
 }
 EXPORT_SYMBOL_GPL(ntb_epf_dma_attach);
 
-static bool ntb_epf_dma_in_use(struct ntb_epf_dma *dma)
+static int ntb_epf_dma_close(struct ntb_epf_dma *dma)
 {
-	unsigned int i;
-
 	guard(mutex)(&dma->lock);
 
-	if (!dma->edev)
-		return false;
+	dma->open = false;
 
-	for (i = 0; i < dma->edev->nr_chans; i++)
-		if (dma->chan[i] && READ_ONCE(dma->chan[i]->client_count))
-			return true;
-
-	return false;
+	return ntb_epf_dma_delete(dma);
 }
 
 /**
@@ -305,34 +342,24 @@ static bool ntb_epf_dma_in_use(struct ntb_epf_dma *dma)
  *
  * No channel can be had from now on. Clients have been told; those that hold
  * a channel have some time to release it.
+ *
+ * Return: 0, or -EBUSY if the device is still there because a client does not
+ * release its channels. The next attempt to attach or detach tries again.
  */
-void ntb_epf_dma_detach(struct ntb_epf_dma *dma)
+int ntb_epf_dma_detach(struct ntb_epf_dma *dma)
 {
-	struct pci_ep_dma_dev *edev;
-	bool busy;
+	int ret, err;
 
-	scoped_guard(mutex, &dma->lock) {
-		dma->open = false;
-		if (!dma->edev)
-			return;
-	}
+	ret = read_poll_timeout(ntb_epf_dma_close, err, !err, 1000,
+				NTB_EPF_DMA_RELEASE_MS * USEC_PER_MSEC, false,
+				dma);
+	if (!ret)
+		return 0;
 
-	if (read_poll_timeout(ntb_epf_dma_in_use, busy, !busy, 1000,
-			      NTB_EPF_DMA_RELEASE_MS * USEC_PER_MSEC, false,
-			      dma))
-		dev_warn(&dma->pdev->dev,
-			 "DMA engine removed with channels in use\n");
+	dev_warn(&dma->pdev->dev,
+		 "Clients do not release channels of the DMA engine\n");
 
-	scoped_guard(mutex, &dma->lock) {
-		edev = dma->edev;
-		dma->edev = NULL;
-		memset(dma->chan, 0, sizeof(dma->chan));
-	}
-
-	if (edev) {
-		auxiliary_device_delete(&edev->adev);
-		auxiliary_device_uninit(&edev->adev);
-	}
+	return -EBUSY;
 }
 EXPORT_SYMBOL_GPL(ntb_epf_dma_detach);
 
@@ -391,12 +418,8 @@ struct dma_chan *ntb_epf_dma_request_chan(struct ntb_epf_dma *dma,
 	dma_cap_set(DMA_SLAVE, mask);
 
 	chan = dma_request_channel(mask, ntb_epf_dma_filter_fn, &filter);
-	if (!chan)
-		return ERR_PTR(-EBUSY);
 
-	dma->chan[idx] = chan;
-
-	return chan;
+	return chan ?: ERR_PTR(-EBUSY);
 }
 EXPORT_SYMBOL_GPL(ntb_epf_dma_request_chan);
 

@@ -9,6 +9,7 @@
 #include <linux/bits.h>
 #include <linux/device.h>
 #include <linux/dma/edma.h>
+#include <linux/interrupt.h>
 #include <linux/pci-epc.h>
 
 #include "pcie-designware.h"
@@ -55,6 +56,25 @@ static int dw_pcie_ep_dma_restart(struct dw_pcie *pci)
 	ep->dma_reprobed = true;
 
 	return 0;
+}
+
+/*
+ * Probes the whole engine again, unless that would take a channel of the other
+ * direction away from a client.
+ */
+static void dw_pcie_ep_take_back(struct dw_pcie_ep *ep)
+{
+	struct dw_pcie *pci = to_dw_pcie_from_ep(ep);
+
+	ep->dma_reclaim = true;
+	if (dw_edma_retire(&pci->edma)) {
+		dev_warn(pci->dev, "eDMA: in use, the host's channels stay unused\n");
+		return;
+	}
+
+	dw_pcie_ep_dma_stop(pci);
+	dw_pcie_ep_dma_forget(ep);
+	dw_pcie_ep_dma_restart(pci);
 }
 
 /**
@@ -116,8 +136,19 @@ int dw_pcie_ep_delegate_dma(struct pci_epc *epc, u8 func_no, u8 vfunc_no,
 	    dw_pcie_ep_dma_type(ep) < 0)
 		return -EOPNOTSUPP;
 
-	if (ep->dma_delegated || dw_edma_in_use(&pci->edma))
+	/* Somebody may have left since the channels were to be taken back. */
+	if (ep->dma_reclaim)
+		dw_pcie_ep_take_back(ep);
+	if (ep->dma_delegated || !pci->edma.dw)
 		return -EBUSY;
+
+	/* The emulated interrupt goes, too. It may be another function's. */
+	if (pci->edma.db_irq > 0 && irq_has_action(pci->edma.db_irq))
+		return -EBUSY;
+
+	ret = dw_edma_retire(&pci->edma);
+	if (ret)
+		return ret;
 
 	dw_pcie_ep_dma_stop(pci);
 
@@ -140,22 +171,17 @@ int dw_pcie_ep_delegate_dma(struct pci_epc *epc, u8 func_no, u8 vfunc_no,
  * @func_no: function number
  * @vfunc_no: virtual function number
  * @dir: the direction
+ *
+ * While a channel of the other direction has a client they remain unused, and
+ * the next attempt to delegate takes them back.
  */
 void dw_pcie_ep_reclaim_dma(struct pci_epc *epc, u8 func_no, u8 vfunc_no,
 			    enum pci_epc_dma_dir dir)
 {
 	struct dw_pcie_ep *ep = epc_get_drvdata(epc);
-	struct dw_pcie *pci = to_dw_pcie_from_ep(ep);
 
-	if (!(ep->dma_delegated & BIT(dir)))
-		return;
-
-	if (dw_edma_in_use(&pci->edma))
-		dev_warn(pci->dev, "eDMA: reclaimed with channels in use\n");
-
-	dw_pcie_ep_dma_stop(pci);
-	dw_pcie_ep_dma_forget(ep);
-	dw_pcie_ep_dma_restart(pci);
+	if (ep->dma_delegated & BIT(dir))
+		dw_pcie_ep_take_back(ep);
 }
 
 /**
@@ -174,6 +200,7 @@ void dw_pcie_ep_dma_forget(struct dw_pcie_ep *ep)
 							  PCI_EPC_DMA_WRITE;
 	*dw_pcie_ep_dma_cnt(pci, dir) = ep->dma_delegated_cnt;
 	ep->dma_delegated = 0;
+	ep->dma_reclaim = false;
 	pci->edma.flags &= ~DW_EDMA_CHIP_PARTIAL;
 	pci->edma.func_no = 0;
 }
