@@ -30,7 +30,7 @@ def edma(patched_built):
     if FILE_MIB <= 256:
         return tp
     # The file is in the memory of either VM, half of which /tmp may have.
-    memory = f"{1024 + 2 * FILE_MIB}M"
+    memory = 1024 + 2 * FILE_MIB
     return dataclasses.replace(
         tp, ep=dataclasses.replace(tp.ep, memory=memory),
         rc=dataclasses.replace(tp.rc, memory=memory))
