@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from lablib import kernel_log, netdev, topology, traffic
+from lablib import endpoint, kernel_log, netdev, topology, traffic, vntb
 
 
 def without_copies(tp):
@@ -71,6 +71,15 @@ def test_traffic_of_another_setup(other):
     for vm in (other.ep, other.rc):
         assert (copied(vm) == 0) == small_by_dma
         kernel_log.check(vm)
+
+
+def test_the_function_can_be_bound_again(other):
+    for _ in range(2):
+        vntb.detach(other.rc, other.topology)
+        endpoint.remove(other.ep, other.topology)
+        endpoint.configure(other.ep, other.topology)
+        vntb.join(other.ep, other.rc, other.topology)
+    assert_traffic(other)
 
 
 @pytest.mark.parametrize("role", ["ep", "rc"])
