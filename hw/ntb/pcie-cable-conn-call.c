@@ -194,14 +194,6 @@ int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
                      reply, reply_max, got, timeout_ms);
 }
 
-int pcie_cable_conn_call_paused(PCIeCableConn *conn, uint16_t command,
-                                unsigned fn, uint32_t timeout_ms)
-{
-    assert(!current_cpu && !pcie_cable_conn_serving());
-    return conn_call(conn, command, fn, NULL, 0, NULL, 0, NULL, 0, NULL,
-                     timeout_ms);
-}
-
 /* Complete a slot; slot_lock held for SLOT_WAITING.  Frees the slot. */
 static void conn_wake_slot(ConnSlot *slot, int error)
 {

@@ -12,16 +12,12 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "hw/core/cpu.h"
 #include "hw/pci/msi.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
 #include "pcie-cable-rc-internal.h"
 #include "trace.h"
-
-/* An endpoint that has not answered a reset by then is given up. */
-#define RESET_TIMEOUT_MS    5000
 
 /* Requests to the endpoint */
 
@@ -145,38 +141,29 @@ static void function_config_write(PCIDevice *d, uint32_t addr, uint32_t val,
 
 static void reset_done(void *opaque, int error)
 {
+    PCIeCableRC *rc = opaque;
+
     if (error && error != ECONNRESET) {
         warn_report("PCIe cable: the endpoint refuses a reset: %s",
                     strerror(error));
     }
-}
-
-/*
- * The machine is reset: wait for the endpoint, whose DMA would go into what
- * is loaded for the next boot.
- */
-static void reset_with_machine(PCIeCableFunction *f, PCIeCableConn *conn)
-{
-    int error = pcie_cable_conn_call_paused(conn, VFU_DEVICE_RESET, f->fn,
-                                            RESET_TIMEOUT_MS);
-
-    if (error == -ETIMEDOUT) {
-        pcie_cable_conn_close(conn, "the endpoint does not answer a reset");
-    } else {
-        reset_done(NULL, -error);
-    }
+    pcie_cable_rc_stop_answered(rc);
 }
 
 /*
  * Hot reset of the bus or reset of the machine: PERST or its like.  A hot
- * reset is over for the guest when it reads config space behind it.
+ * reset is over for the guest when it reads config space behind it, a reset
+ * of the machine waits in pcie-cable-rc-reset.c.
  */
 static void function_reset(DeviceState *dev)
 {
     PCIeCableFunction *f = PCIE_CABLE_FUNCTION(dev);
+    PCIDevice *d = PCI_DEVICE(f);
     PCIeCableConn *conn;
 
-    msi_reset(PCI_DEVICE(f));
+    /* The PCI core clears BME in the register only. */
+    pci_default_write_config(d, PCI_COMMAND, 0, 2);
+    msi_reset(d);
     pcie_cable_rc_update_irqs(f);
     if (!f->live || f->in_flr) {
         return;
@@ -185,12 +172,9 @@ static void function_reset(DeviceState *dev)
     if (!conn) {
         return;
     }
-    if (current_cpu) {
-        pcie_cable_conn_send_async(conn, VFU_DEVICE_RESET, f->fn, NULL, 0,
-                                   NULL, 0, NULL, 0, reset_done, NULL);
-    } else {
-        reset_with_machine(f, conn);
-    }
+    pcie_cable_rc_stop_sent(f->rc);
+    pcie_cable_conn_send_async(conn, VFU_DEVICE_RESET, f->fn, NULL, 0, NULL,
+                               0, NULL, 0, reset_done, f->rc);
     pcie_cable_conn_unref(conn);
 }
 

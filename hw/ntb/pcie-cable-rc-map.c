@@ -311,6 +311,12 @@ static void dma_region_add(MemoryListener *listener,
     }
 }
 
+static void dma_unmapped(void *opaque, int error)
+{
+    dma_done(NULL, error);
+    pcie_cable_rc_stop_answered(opaque);
+}
+
 static void dma_region_del(MemoryListener *listener,
                            MemoryRegionSection *section)
 {
@@ -332,9 +338,10 @@ static void dma_region_del(MemoryListener *listener,
         };
 
         trace_pcie_cable_rc_dma_unmap(f->fn, map.address, map.size);
+        pcie_cable_rc_stop_sent(f->rc);
         pcie_cable_conn_send_async(conn, VFU_DMA_UNMAP, f->fn, &unmap,
-                                   sizeof(unmap), NULL, 0, NULL, 0, dma_done,
-                                   NULL);
+                                   sizeof(unmap), NULL, 0, NULL, 0,
+                                   dma_unmapped, f->rc);
         pcie_cable_conn_unref(conn);
     }
 }

@@ -688,22 +688,6 @@ static void test_answers(void)
     stop(f);
 }
 
-/* A reset of the machine waits for the endpoint, but not for ever. */
-static void test_machine_reset(void)
-{
-    Fixture *f = start(CABLE_CAPS_ALL, "");
-    unsigned resets = f->s->resets;
-
-    qtest_system_reset(f->c->rc);
-    g_assert_cmpuint(f->s->resets, ==, resets + 1);
-    check_function(f);
-
-    qatomic_set(&f->s->mute, true);
-    qtest_system_reset(f->c->rc);
-    check_recovered(f);
-    stop(f);
-}
-
 /* Up and down faster than the functions come and go */
 static void test_flapping(void)
 {
@@ -733,7 +717,6 @@ int main(int argc, char **argv)
     qtest_add_func("/pcie-cable-proto-rc/remap/good", test_remap);
     qtest_add_func("/pcie-cable-proto-rc/remap/bad-fds", test_remap_bad_fds);
     qtest_add_func("/pcie-cable-proto-rc/answers", test_answers);
-    qtest_add_func("/pcie-cable-proto-rc/machine-reset", test_machine_reset);
     qtest_add_func("/pcie-cable-proto-rc/flapping", test_flapping);
 
     return g_test_run();

@@ -122,13 +122,6 @@ int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
                               void *reply, size_t reply_max, size_t *got,
                               uint32_t timeout_ms);
 
-/*
- * A request without payload, whose reply has none, from the reset of the
- * machine: the main loop, which drops the BQL here while no vCPU runs.
- */
-int pcie_cable_conn_call_paused(PCIeCableConn *conn, uint16_t command,
-                                unsigned fn, uint32_t timeout_ms);
-
 /**
  * pcie_cable_conn_offer_ring: client: post writes through shared memory from
  * now on

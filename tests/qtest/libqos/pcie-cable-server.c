@@ -234,6 +234,11 @@ static void serve_request(CableServer *s)
         break;
     case VFU_DEVICE_RESET:
         s->resets++;
+        if (s->reset_dma) {
+            g_assert_cmpint(pwrite(s->map_fd, s->reset_dma, s->reset_dma_len,
+                                   s->map.offset + s->reset_dma_offset), ==,
+                            s->reset_dma_len);
+        }
         answer(s, NULL, 0, NULL, 0);
         break;
     default:
