@@ -214,6 +214,7 @@ bool pcie_cable_conn_offer_ring(PCIeCableConn *conn, Error **errp)
         pcie_cable_ring_free(ring);
         return false;
     }
+    pcie_cable_ring_sent(ring);
     QEMU_LOCK_GUARD(&conn->tx_lock);
     conn->tx_ring = ring;
     return true;

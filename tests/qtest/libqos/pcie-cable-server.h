@@ -40,6 +40,7 @@ typedef struct CableServer {
     int irq_fds[CABLE_SERVER_VECTORS];
     int map_fd;
     int ring_fd;                /* memory of the client's ring; not emptied */
+    int ring_wake_fd;           /* what wakes its server; nothing is taken */
     unsigned replies;
     VfuHdr reply;
     uint8_t reply_payload[64];
