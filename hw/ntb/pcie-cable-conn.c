@@ -65,7 +65,6 @@ void pcie_cable_conn_unref(PCIeCableConn *conn)
         return;
     }
     pcie_cable_conn_drop_queue(conn);
-    pcie_cable_conn_close_fds(conn->fds, conn->nfds);
     pcie_cable_ring_free(conn->rx_ring);
     pcie_cable_ring_free(conn->tx_ring);
     close(conn->fd);
@@ -406,5 +405,8 @@ char *pcie_cable_conn_run(PCIeCableConn *conn, bool use_poll)
     }
     qemu_thread_join(&drain);
     pcie_cable_conn_fail_slots(conn);
+    /* Of unknown kind still: not to be closed with the BQL held */
+    pcie_cable_conn_close_fds(conn->fds, conn->nfds);
+    conn->nfds = 0;
     return g_strdup(conn->reason);
 }

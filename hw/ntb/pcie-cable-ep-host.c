@@ -229,6 +229,33 @@ static void map_free(gpointer p)
     g_free(map);
 }
 
+/* Why @map is reached by messages, once.  Takes @err.  Any thread. */
+static void report_map(EPFunction *f, const VfuDmaMap *map, Error *err)
+{
+    if (!qatomic_xchg(&f->reported_map, true)) {
+        warn_report("PCIe cable: host memory at 0x%" PRIx64 " is reached by "
+                    "messages, not mapped: %s", map->address,
+                    error_get_pretty(err));
+    }
+    error_free(err);
+}
+
+bool pcie_cable_ep_host_check_map(EPFunction *f, const VfuDmaMap *map, int fd)
+{
+    Error *err = NULL;
+
+    if (!(map->flags & VFU_DMA_MAP_READ)) {
+        return false;
+    }
+    if (!pcie_cable_check_memory_file(fd, map->offset, map->size,
+                                      !(map->flags & VFU_DMA_MAP_WRITE),
+                                      &err)) {
+        report_map(f, map, err);
+        return false;
+    }
+    return true;
+}
+
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
 {
     Error *err = NULL;
@@ -261,13 +288,9 @@ int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
             pcie_cable_ep_dma_add(f, map->address, map->size,
                                   memory_region_get_ram_ptr(&m->window->mr),
                                   m->window->readonly);
-        } else if (!f->reported_map) {
-            f->reported_map = true;
-            warn_report("PCIe cable: host memory at 0x%" PRIx64 " is reached "
-                        "by messages, not mapped: %s", map->address,
-                        error_get_pretty(err));
+        } else {
+            report_map(f, map, err);
         }
-        error_free(err);
     }
     g_ptr_array_add(f->maps, m);
     return 0;

@@ -147,7 +147,12 @@ void pcie_cable_ep_host_init(EPFunction *f);
 void pcie_cable_ep_host_update(EPFunction *f);
 void pcie_cable_ep_host_drop_maps(EPFunction *f);
 /*
- * Returns 0 or a negative errno for the peer.  @fd is taken over when it is
+ * May @fd, as it came with @map, be mapped?  Otherwise the range is reached
+ * by messages.  Server thread, BQL not held: what @fd is is not known yet.
+ */
+bool pcie_cable_ep_host_check_map(EPFunction *f, const VfuDmaMap *map, int fd);
+/*
+ * Returns 0 or a negative errno for the peer.  @fd, -1 or checked, is taken over when it is
  * set to -1.  Server thread, BQL held.
  */
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd);

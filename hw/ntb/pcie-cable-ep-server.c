@@ -569,15 +569,16 @@ static bool handle_dma_map(PCIeCableEP *cable, PCIeCableConn *conn,
         error_setg(errp, "DMA_MAP with %u file descriptors", req->nfds);
         return false;
     }
-    if (req->nfds) {
-        fd = req->fds[0];
-    }
     trace_pcie_cable_ep_dma_map(f->fn, map.address, map.size, map.flags);
+    if (req->nfds && pcie_cable_ep_host_check_map(f, &map, req->fds[0])) {
+        fd = req->fds[0];
+        req->fds[0] = -1;
+    }
     bql_lock();
     error = pcie_cable_ep_host_map(f, &map, &fd);
     bql_unlock();
-    if (req->nfds) {
-        req->fds[0] = fd;
+    if (fd >= 0) {
+        close(fd);
     }
     if (error) {
         pcie_cable_conn_reply_error(conn, &req->hdr, -error);
