@@ -109,6 +109,23 @@ static bool config_write_is_flr(PCIeCableFunction *f, uint32_t addr,
            (val >> (8 * (flr_byte - addr)) & (PCI_EXP_DEVCTL_BCR_FLR >> 8));
 }
 
+/*
+ * The answer to a write that stops the function says that it has stopped; a
+ * completion timeout does not.
+ */
+static uint32_t config_write_timeout(PCIeCableFunction *f, bool stops)
+{
+    uint32_t timeout_ms = f->rc->timeout_ms;
+
+    return stops && timeout_ms ? MAX(timeout_ms, RC_STOP_TIMEOUT_MS)
+                               : timeout_ms;
+}
+
+static bool bus_master(PCIDevice *d)
+{
+    return pci_get_word(d->config + PCI_COMMAND) & PCI_COMMAND_MASTER;
+}
+
 static void function_config_write(PCIDevice *d, uint32_t addr, uint32_t val,
                                   int len)
 {
@@ -118,23 +135,34 @@ static void function_config_write(PCIDevice *d, uint32_t addr, uint32_t val,
     };
     VfuRegionRW reply;
     uint8_t data[8];
+    bool stops = config_write_is_flr(f, addr, val, len);
+    bool was_master = bus_master(d);
     PCIeCableConn *conn;
+    int error;
 
     /* What this unpublishes or publishes is on the wire before the write. */
     pci_default_write_config(d, addr, val, len);
-    if (config_write_is_flr(f, addr, val, len)) {
+    if (stops) {
         f->in_flr = true;
         pci_device_reset(d);
         f->in_flr = false;
     }
     pcie_cable_rc_update_irqs(f);
+    stops |= was_master && !bus_master(d);
 
     conn = pcie_cable_rc_get_conn(f->rc);
     if (conn) {
+        /* The last use of the device: it may be unplugged while this waits. */
+        uint32_t timeout_ms = config_write_timeout(f, stops);
+
         stn_le_p(data, len, val);
-        pcie_cable_conn_call(conn, VFU_REGION_WRITE, f->fn, &req, sizeof(req),
-                             data, len, &reply, sizeof(reply),
-                             f->rc->timeout_ms);
+        error = pcie_cable_conn_call(conn, VFU_REGION_WRITE, f->fn, &req,
+                                     sizeof(req), data, len, &reply,
+                                     sizeof(reply), timeout_ms);
+        if (stops && error == -ETIMEDOUT) {
+            pcie_cable_conn_close(conn, "the endpoint does not answer that it "
+                                  "has stopped");
+        }
         pcie_cable_conn_unref(conn);
     }
 }
