@@ -265,7 +265,7 @@ void pcie_cable_conn_throttle(PCIeCableConn *conn, uint32_t timeout_ms)
     bool locked;
 
     if (qatomic_read(&conn->queued) < CONN_BACKLOG_HIGH ||
-        pcie_cable_conn_serving()) {
+        !pcie_cable_conn_may_wait()) {
         return;
     }
     locked = bql_locked();
