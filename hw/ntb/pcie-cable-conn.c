@@ -95,7 +95,7 @@ static void conn_discard(PCIeCableConn *conn)
 void pcie_cable_conn_close_locked(PCIeCableConn *conn, const char *reason)
 {
     if (!conn->closed) {
-        conn->closed = true;
+        qatomic_set(&conn->closed, true);
         conn->reason = g_strdup(reason);
         shutdown(conn->fd, SHUT_RDWR);
         conn_discard(conn);
@@ -111,8 +111,7 @@ void pcie_cable_conn_close(PCIeCableConn *conn, const char *reason)
 
 static bool conn_closed(PCIeCableConn *conn)
 {
-    QEMU_LOCK_GUARD(&conn->tx_lock);
-    return conn->closed;
+    return qatomic_read(&conn->closed);
 }
 
 /* Receiving */
@@ -295,7 +294,7 @@ static bool conn_handle_posted(PCIeCableConn *conn, Error **errp)
     }
     while (pcie_cable_ring_get(conn->rx_ring, conn->rx_count, &level,
                                &entry)) {
-        if (!conn_dispatch_posted(conn, &entry, errp)) {
+        if (!conn_dispatch_posted(conn, &entry, errp) || conn_closed(conn)) {
             return false;
         }
     }
@@ -325,7 +324,10 @@ bool pcie_cable_conn_take_ring(PCIeCableConn *conn, PCIeCableRequest *req,
     return conn->rx_ring;
 }
 
-/* Handle the complete messages in the buffer. */
+/*
+ * Handle the complete messages in the buffer; false ends it, with @errp or
+ * because this end has closed.
+ */
 static bool conn_handle_buffer(PCIeCableConn *conn, Error **errp)
 {
     while (conn->rx_end - conn->rx_start >= sizeof(VfuHdr)) {
@@ -350,6 +352,9 @@ static bool conn_handle_buffer(PCIeCableConn *conn, Error **errp)
         conn->rx_count++;
         conn->rx_start += hdr.size;
         conn->rx_pos += hdr.size;
+        if (conn_closed(conn)) {
+            return false;
+        }
     }
     return true;
 }
