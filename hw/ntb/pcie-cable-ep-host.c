@@ -135,6 +135,22 @@ static void host_raise_msi(EPFunction *f, unsigned vector)
     }
 }
 
+void pcie_cable_ep_host_push(EPFunction *f, PCIeCableConn *conn, uint64_t addr)
+{
+    uint8_t reply[EP_REPLY_SIZE(0)];
+    const uint8_t *nothing;
+    bool many;
+
+    WITH_QEMU_LOCK_GUARD(&f->cable->posted_lock) {
+        many = f->posted - f->completed >= EP_POSTED_MAX;
+    }
+    if (many) {
+        /* A read pushes the writes before it. */
+        pcie_cable_ep_request_read(f->cable, conn, f->fn, addr, reply, 0,
+                                   &nothing);
+    }
+}
+
 static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
                               unsigned size, MemTxAttrs attrs)
 {
@@ -143,7 +159,6 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
     uint8_t data[8];
     PCIeCableConn *conn;
     EPDmaLayout layout;
-    bool wait;
     int error;
 
     if (!host_may_request(f, addr)) {
@@ -162,19 +177,9 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
         return MEMTX_OK;
     }
     stn_le_p(data, size, value);
-    WITH_QEMU_LOCK_GUARD(&cable->posted_lock) {
-        wait = f->posted - f->completed >= EP_POSTED_MAX;
-    }
     error = pcie_cable_ep_request_layout(cable, conn, f->fn, addr,
                                          EP_LAYOUT_TIMEOUT_MS, &layout);
-    if (wait) {
-        /* A read pushes the writes before it. */
-        uint8_t reply[EP_REPLY_SIZE(0)];
-        const uint8_t *nothing;
-
-        pcie_cable_ep_request_read(cable, conn, f->fn, addr, reply, 0,
-                                   &nothing);
-    }
+    pcie_cable_ep_host_push(f, conn, addr);
     if (error || !host_may_request(f, addr)) {
         /* The host did not answer, or took bus mastering away meanwhile. */
         trace_pcie_cable_ep_posted_error(f->fn, -error);

@@ -95,7 +95,7 @@ struct PCIeCableEP {
     /* -ep.c */
     char *socket_path;
     int listen_fd;
-    Notifier exit_notifier;
+    Notifier exit_notifier, machine_done;
     PCIeCableConn *conn;        /* RCU: other threads take a reference */
     PCIeCableStats stats;
     PCIeCableCaps peer;
@@ -164,6 +164,12 @@ int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap);
  */
 void pcie_cable_ep_host_post(EPFunction *f, uint64_t addr, uint64_t value,
                              unsigned size);
+/*
+ * Wait for the host when too many posted writes are on their way; drops the
+ * BQL.  A thread that is no vCPU waits without the BQL only.
+ */
+void pcie_cable_ep_host_push(EPFunction *f, PCIeCableConn *conn,
+                             uint64_t addr);
 /* Says once that a request of @f to @addr is dropped, BME is off. */
 void pcie_cable_ep_report_bme(EPFunction *f, uint64_t addr);
 
