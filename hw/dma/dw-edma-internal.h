@@ -8,9 +8,11 @@
  * each kind of register map (-v0.c, -hdma.c) owns its registers and says what
  * software is told about the events of a channel.
  *
- * Locks, outermost first: the BQL; DWEDMA.lock, for a few instructions at a
- * time, protects registers and contexts; DWEDMAChannel.busy is held by the
- * channel's thread while it copies one chunk, and nothing else is taken then.
+ * Locks, outermost first: the BQL; DWEDMA.lock protects registers and
+ * contexts, for a few instructions at a time, or for one chunk when a channel
+ * is disabled; DWEDMAChannel.busy is held by the channel's thread while it
+ * copies one chunk or sends one request, which takes the owner's locks for
+ * sending, never the BQL or DWEDMA.lock.
  */
 #ifndef HW_DMA_DW_EDMA_INTERNAL_H
 #define HW_DMA_DW_EDMA_INTERNAL_H

@@ -52,6 +52,10 @@ static bool fetch_element(DWEDMA *dma, uint64_t addr, Element *el)
     uint8_t raw[DW_EDMA_LL_ELEMENT_SIZE];
     hwaddr done = 0;
 
+    /* HDMA's LLP keeps all bits: a list is fetched in whole words. */
+    if (addr % sizeof(el->control)) {
+        return false;
+    }
     RCU_READ_LOCK_GUARD();
     while (done < sizeof(raw)) {
         hwaddr len = sizeof(raw) - done;
@@ -61,6 +65,9 @@ static bool fetch_element(DWEDMA *dma, uint64_t addr, Element *el)
             return false;
         }
         if (!done) {
+            if (len < sizeof(el->control)) {
+                return false;
+            }
             /*
              * The control word first: dw_edma_v0_write_ll_data() writes it
              * last, behind a barrier.

@@ -81,12 +81,7 @@ void pcie_cable_conn_send_async(PCIeCableConn *conn, uint16_t command,
     }
 }
 
-/*
- * Only a vCPU's callback is written for the BQL to go away under it (in a
- * qtest the main loop plays the vCPU); a device of the main loop that reaches
- * here by DMA is not.
- */
-static bool may_wait(void)
+bool pcie_cable_conn_may_wait(void)
 {
     return !pcie_cable_conn_serving() &&
            (!bql_locked() || current_cpu || qtest_enabled());
@@ -175,7 +170,7 @@ int pcie_cable_conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                          const void *data, size_t data_len,
                          void *reply, size_t reply_len, uint32_t timeout_ms)
 {
-    if (!may_wait()) {
+    if (!pcie_cable_conn_may_wait()) {
         return -EDEADLK;
     }
     return conn_call(conn, command, fn, fixed, fixed_len, data, data_len,
@@ -187,19 +182,11 @@ int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
                               void *reply, size_t reply_max, size_t *got,
                               uint32_t timeout_ms)
 {
-    if (!may_wait()) {
+    if (!pcie_cable_conn_may_wait()) {
         return -EDEADLK;
     }
     return conn_call(conn, command, fn, fixed, fixed_len, NULL, 0,
                      reply, reply_max, got, timeout_ms);
-}
-
-int pcie_cable_conn_call_paused(PCIeCableConn *conn, uint16_t command,
-                                unsigned fn, uint32_t timeout_ms)
-{
-    assert(!current_cpu && !pcie_cable_conn_serving());
-    return conn_call(conn, command, fn, NULL, 0, NULL, 0, NULL, 0, NULL,
-                     timeout_ms);
 }
 
 /* Complete a slot; slot_lock held for SLOT_WAITING.  Frees the slot. */

@@ -72,7 +72,7 @@ struct PCIeCableConn {
     size_t queued;              /* bytes; atomic read */
     uint32_t tx_count;          /* messages sent or queued */
     PCIeCableRing *tx_ring;
-    bool closed;
+    bool closed;                /* atomic read */
     char *reason;
 
     /* Protects the slots.  Inside tx_lock where both are taken. */
@@ -114,6 +114,13 @@ void *pcie_cable_conn_drain(void *opaque);
 void pcie_cable_conn_drop_queue(PCIeCableConn *conn);
 
 /* -call.c */
+
+/*
+ * May this thread wait for the peer?  Only a vCPU's callback is written for
+ * the BQL to go away under it (in a qtest the main loop plays the vCPU); a
+ * device of the main loop that reaches here by DMA is not.
+ */
+bool pcie_cable_conn_may_wait(void);
 
 /* A reply of the peer; false and @errp when nobody waits for it. */
 bool pcie_cable_conn_handle_reply(PCIeCableConn *conn, const VfuHdr *hdr,

@@ -214,6 +214,7 @@ bool pcie_cable_conn_offer_ring(PCIeCableConn *conn, Error **errp)
         pcie_cable_ring_free(ring);
         return false;
     }
+    pcie_cable_ring_sent(ring);
     QEMU_LOCK_GUARD(&conn->tx_lock);
     conn->tx_ring = ring;
     return true;
@@ -264,7 +265,7 @@ void pcie_cable_conn_throttle(PCIeCableConn *conn, uint32_t timeout_ms)
     bool locked;
 
     if (qatomic_read(&conn->queued) < CONN_BACKLOG_HIGH ||
-        pcie_cable_conn_serving()) {
+        !pcie_cable_conn_may_wait()) {
         return;
     }
     locked = bql_locked();

@@ -65,7 +65,6 @@ void pcie_cable_conn_unref(PCIeCableConn *conn)
         return;
     }
     pcie_cable_conn_drop_queue(conn);
-    pcie_cable_conn_close_fds(conn->fds, conn->nfds);
     pcie_cable_ring_free(conn->rx_ring);
     pcie_cable_ring_free(conn->tx_ring);
     close(conn->fd);
@@ -96,7 +95,7 @@ static void conn_discard(PCIeCableConn *conn)
 void pcie_cable_conn_close_locked(PCIeCableConn *conn, const char *reason)
 {
     if (!conn->closed) {
-        conn->closed = true;
+        qatomic_set(&conn->closed, true);
         conn->reason = g_strdup(reason);
         shutdown(conn->fd, SHUT_RDWR);
         conn_discard(conn);
@@ -112,8 +111,7 @@ void pcie_cable_conn_close(PCIeCableConn *conn, const char *reason)
 
 static bool conn_closed(PCIeCableConn *conn)
 {
-    QEMU_LOCK_GUARD(&conn->tx_lock);
-    return conn->closed;
+    return qatomic_read(&conn->closed);
 }
 
 /* Receiving */
@@ -296,7 +294,7 @@ static bool conn_handle_posted(PCIeCableConn *conn, Error **errp)
     }
     while (pcie_cable_ring_get(conn->rx_ring, conn->rx_count, &level,
                                &entry)) {
-        if (!conn_dispatch_posted(conn, &entry, errp)) {
+        if (!conn_dispatch_posted(conn, &entry, errp) || conn_closed(conn)) {
             return false;
         }
     }
@@ -326,7 +324,10 @@ bool pcie_cable_conn_take_ring(PCIeCableConn *conn, PCIeCableRequest *req,
     return conn->rx_ring;
 }
 
-/* Handle the complete messages in the buffer. */
+/*
+ * Handle the complete messages in the buffer; false ends it, with @errp or
+ * because this end has closed.
+ */
 static bool conn_handle_buffer(PCIeCableConn *conn, Error **errp)
 {
     while (conn->rx_end - conn->rx_start >= sizeof(VfuHdr)) {
@@ -351,6 +352,9 @@ static bool conn_handle_buffer(PCIeCableConn *conn, Error **errp)
         conn->rx_count++;
         conn->rx_start += hdr.size;
         conn->rx_pos += hdr.size;
+        if (conn_closed(conn)) {
+            return false;
+        }
     }
     return true;
 }
@@ -406,5 +410,8 @@ char *pcie_cable_conn_run(PCIeCableConn *conn, bool use_poll)
     }
     qemu_thread_join(&drain);
     pcie_cable_conn_fail_slots(conn);
+    /* Of unknown kind still: not to be closed with the BQL held */
+    pcie_cable_conn_close_fds(conn->fds, conn->nfds);
+    conn->nfds = 0;
     return g_strdup(conn->reason);
 }

@@ -416,6 +416,19 @@ PCIeCableDMAError pcie_cable_dma_flush(PCIeCableDMA *dma)
     return completion(0, true, 0, error);
 }
 
+static void post_message(EPFunction *f, uint64_t addr, uint32_t data)
+{
+    PCIeCableConn *conn = pcie_cable_ep_get_conn(f->cable);
+
+    if (conn) {
+        /* Before the BQL is taken, with which this thread may not wait */
+        pcie_cable_ep_host_push(f, conn, addr);
+        pcie_cable_conn_unref(conn);
+    }
+    BQL_LOCK_GUARD();
+    pcie_cable_ep_host_post(f, addr, data, sizeof(data));
+}
+
 PCIeCableDMAError pcie_cable_dma_post(PCIeCableDMA *dma, unsigned fn,
                                       uint64_t addr, uint32_t data)
 {
@@ -433,8 +446,7 @@ PCIeCableDMAError pcie_cable_dma_post(PCIeCableDMA *dma, unsigned fn,
         }
         pcie_cable_dma_end(dma);
     } else if (!error) {
-        BQL_LOCK_GUARD();
-        pcie_cable_ep_host_post(f, addr, data, sizeof(data));
+        post_message(f, addr, data);
     }
     return error;
 }

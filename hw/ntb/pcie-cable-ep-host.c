@@ -135,6 +135,22 @@ static void host_raise_msi(EPFunction *f, unsigned vector)
     }
 }
 
+void pcie_cable_ep_host_push(EPFunction *f, PCIeCableConn *conn, uint64_t addr)
+{
+    uint8_t reply[EP_REPLY_SIZE(0)];
+    const uint8_t *nothing;
+    bool many;
+
+    WITH_QEMU_LOCK_GUARD(&f->cable->posted_lock) {
+        many = f->posted - f->completed >= EP_POSTED_MAX;
+    }
+    if (many) {
+        /* A read pushes the writes before it. */
+        pcie_cable_ep_request_read(f->cable, conn, f->fn, addr, reply, 0,
+                                   &nothing);
+    }
+}
+
 static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
                               unsigned size, MemTxAttrs attrs)
 {
@@ -143,7 +159,6 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
     uint8_t data[8];
     PCIeCableConn *conn;
     EPDmaLayout layout;
-    bool wait;
     int error;
 
     if (!host_may_request(f, addr)) {
@@ -162,19 +177,9 @@ static MemTxResult host_write(void *opaque, hwaddr addr, uint64_t value,
         return MEMTX_OK;
     }
     stn_le_p(data, size, value);
-    WITH_QEMU_LOCK_GUARD(&cable->posted_lock) {
-        wait = f->posted - f->completed >= EP_POSTED_MAX;
-    }
     error = pcie_cable_ep_request_layout(cable, conn, f->fn, addr,
                                          EP_LAYOUT_TIMEOUT_MS, &layout);
-    if (wait) {
-        /* A read pushes the writes before it. */
-        uint8_t reply[EP_REPLY_SIZE(0)];
-        const uint8_t *nothing;
-
-        pcie_cable_ep_request_read(cable, conn, f->fn, addr, reply, 0,
-                                   &nothing);
-    }
+    pcie_cable_ep_host_push(f, conn, addr);
     if (error || !host_may_request(f, addr)) {
         /* The host did not answer, or took bus mastering away meanwhile. */
         trace_pcie_cable_ep_posted_error(f->fn, -error);
@@ -229,6 +234,33 @@ static void map_free(gpointer p)
     g_free(map);
 }
 
+/* Why @map is reached by messages, once.  Takes @err.  Any thread. */
+static void report_map(EPFunction *f, const VfuDmaMap *map, Error *err)
+{
+    if (!qatomic_xchg(&f->reported_map, true)) {
+        warn_report("PCIe cable: host memory at 0x%" PRIx64 " is reached by "
+                    "messages, not mapped: %s", map->address,
+                    error_get_pretty(err));
+    }
+    error_free(err);
+}
+
+bool pcie_cable_ep_host_check_map(EPFunction *f, const VfuDmaMap *map, int fd)
+{
+    Error *err = NULL;
+
+    if (!(map->flags & VFU_DMA_MAP_READ)) {
+        return false;
+    }
+    if (!pcie_cable_check_memory_file(fd, map->offset, map->size,
+                                      !(map->flags & VFU_DMA_MAP_WRITE),
+                                      &err)) {
+        report_map(f, map, err);
+        return false;
+    }
+    return true;
+}
+
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
 {
     Error *err = NULL;
@@ -261,13 +293,9 @@ int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd)
             pcie_cable_ep_dma_add(f, map->address, map->size,
                                   memory_region_get_ram_ptr(&m->window->mr),
                                   m->window->readonly);
-        } else if (!f->reported_map) {
-            f->reported_map = true;
-            warn_report("PCIe cable: host memory at 0x%" PRIx64 " is reached "
-                        "by messages, not mapped: %s", map->address,
-                        error_get_pretty(err));
+        } else {
+            report_map(f, map, err);
         }
-        error_free(err);
     }
     g_ptr_array_add(f->maps, m);
     return 0;

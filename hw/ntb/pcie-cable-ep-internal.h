@@ -95,7 +95,7 @@ struct PCIeCableEP {
     /* -ep.c */
     char *socket_path;
     int listen_fd;
-    Notifier exit_notifier;
+    Notifier exit_notifier, machine_done;
     PCIeCableConn *conn;        /* RCU: other threads take a reference */
     PCIeCableStats stats;
     PCIeCableCaps peer;
@@ -147,7 +147,12 @@ void pcie_cable_ep_host_init(EPFunction *f);
 void pcie_cable_ep_host_update(EPFunction *f);
 void pcie_cable_ep_host_drop_maps(EPFunction *f);
 /*
- * Returns 0 or a negative errno for the peer.  @fd is taken over when it is
+ * May @fd, as it came with @map, be mapped?  Otherwise the range is reached
+ * by messages.  Server thread, BQL not held: what @fd is is not known yet.
+ */
+bool pcie_cable_ep_host_check_map(EPFunction *f, const VfuDmaMap *map, int fd);
+/*
+ * Returns 0 or a negative errno for the peer.  @fd, -1 or checked, is taken over when it is
  * set to -1.  Server thread, BQL held.
  */
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd);
@@ -159,6 +164,12 @@ int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap);
  */
 void pcie_cable_ep_host_post(EPFunction *f, uint64_t addr, uint64_t value,
                              unsigned size);
+/*
+ * Wait for the host when too many posted writes are on their way; drops the
+ * BQL.  A thread that is no vCPU waits without the BQL only.
+ */
+void pcie_cable_ep_host_push(EPFunction *f, PCIeCableConn *conn,
+                             uint64_t addr);
 /* Says once that a request of @f to @addr is dropped, BME is off. */
 void pcie_cable_ep_report_bme(EPFunction *f, uint64_t addr);
 

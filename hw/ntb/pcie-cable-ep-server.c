@@ -326,6 +326,7 @@ static void hide_msix(EPFunction *f, uint64_t addr, uint8_t *data,
     }
 }
 
+/* BQL held */
 static void config_read(PCIeCableEP *cable, EPFunction *f, uint64_t addr,
                         uint8_t *data, uint32_t count)
 {
@@ -333,7 +334,6 @@ static void config_read(PCIeCableEP *cable, EPFunction *f, uint64_t addr,
     uint8_t *bytes = data;
     uint32_t size = count;
 
-    BQL_LOCK_GUARD();
     if (!cable->link_up) {
         memset(data, 0xff, count);
         return;
@@ -378,6 +378,50 @@ static bool check_region_rw(EPFunction *f, const VfuRegionRW *rw)
     return rw->offset <= size && rw->count <= size - rw->offset;
 }
 
+/* A reply that waits until no vCPU reaches what was unmapped before it. */
+typedef struct EPLateReply {
+    PCIeCableEP *cable;
+    PCIeCableConn *conn;
+    VfuHdr hdr;
+    size_t len;
+    uint8_t payload[];
+} EPLateReply;
+
+static void late_reply(void *opaque)
+{
+    EPLateReply *late = opaque;
+
+    pcie_cable_conn_reply(late->conn, &late->hdr, late->payload, late->len,
+                          NULL, 0);
+    /* What is read from now on may be answered at once. */
+    qatomic_dec(&late->cable->flushes);
+    pcie_cable_conn_unref(late->conn);
+    g_free(late);
+}
+
+/* BQL held */
+static void reply_after_flush(PCIeCableEP *cable, PCIeCableConn *conn,
+                              const VfuHdr *hdr,
+                              const void *fixed, size_t fixed_len,
+                              const void *data, size_t data_len)
+{
+    EPLateReply *late = g_malloc(sizeof(*late) + fixed_len + data_len);
+
+    late->cable = cable;
+    late->conn = conn;
+    late->hdr = *hdr;
+    late->len = fixed_len + data_len;
+    if (fixed_len) {
+        memcpy(late->payload, fixed, fixed_len);
+    }
+    if (data_len) {
+        memcpy(late->payload + fixed_len, data, data_len);
+    }
+    pcie_cable_conn_ref(conn);
+    qatomic_inc(&cable->flushes);
+    pcie_cable_flush_vcpus(late_reply, late);
+}
+
 /* May the host's memory requests reach the function? */
 static bool memory_enabled(EPFunction *f)
 {
@@ -399,7 +443,14 @@ static bool handle_region_read(PCIeCableEP *cable, PCIeCableConn *conn,
         return true;
     }
     if (rw.region == VFU_REGION_CONFIG) {
+        BQL_LOCK_GUARD();
         config_read(cable, f, rw.offset, cable->xfer, rw.count);
+        if (qatomic_read(&cable->flushes)) {
+            /* It ends what the host takes it to be the end of. */
+            reply_after_flush(cable, conn, &req->hdr, &rw, sizeof(rw),
+                              cable->xfer, rw.count);
+            return true;
+        }
     } else {
         EPBar *bar = &f->bars[rw.region];
 
@@ -414,46 +465,6 @@ static bool handle_region_read(PCIeCableEP *cable, PCIeCableConn *conn,
     pcie_cable_conn_reply(conn, &req->hdr, &rw, sizeof(rw), cable->xfer,
                           rw.count);
     return true;
-}
-
-/* A reply that waits until no vCPU reaches what was unmapped before it. */
-typedef struct EPLateReply {
-    PCIeCableEP *cable;
-    PCIeCableConn *conn;
-    VfuHdr hdr;
-    size_t len;
-    uint8_t payload[sizeof(VfuDmaUnmap)];
-} EPLateReply;
-
-static void late_reply(void *opaque)
-{
-    EPLateReply *late = opaque;
-
-    qatomic_dec(&late->cable->flushes);
-    pcie_cable_conn_reply(late->conn, &late->hdr, late->payload, late->len,
-                          NULL, 0);
-    pcie_cable_conn_unref(late->conn);
-    g_free(late);
-}
-
-/* BQL held */
-static void reply_after_flush(PCIeCableEP *cable, PCIeCableConn *conn,
-                              const VfuHdr *hdr, const void *payload,
-                              size_t len)
-{
-    EPLateReply *late = g_new(EPLateReply, 1);
-
-    assert(len <= sizeof(late->payload));
-    late->cable = cable;
-    late->conn = conn;
-    late->hdr = *hdr;
-    late->len = len;
-    if (len) {
-        memcpy(late->payload, payload, len);
-    }
-    pcie_cable_conn_ref(conn);
-    qatomic_inc(&cable->flushes);
-    pcie_cable_flush_vcpus(late_reply, late);
 }
 
 /*
@@ -492,7 +503,7 @@ static void reply_to_write(PCIeCableEP *cable, PCIeCableConn *conn,
 {
     if (late) {
         BQL_LOCK_GUARD();
-        reply_after_flush(cable, conn, hdr, payload, len);
+        reply_after_flush(cable, conn, hdr, payload, len, NULL, 0);
     } else {
         pcie_cable_conn_reply(conn, hdr, payload, len, NULL, 0);
     }
@@ -569,15 +580,16 @@ static bool handle_dma_map(PCIeCableEP *cable, PCIeCableConn *conn,
         error_setg(errp, "DMA_MAP with %u file descriptors", req->nfds);
         return false;
     }
-    if (req->nfds) {
-        fd = req->fds[0];
-    }
     trace_pcie_cable_ep_dma_map(f->fn, map.address, map.size, map.flags);
+    if (req->nfds && pcie_cable_ep_host_check_map(f, &map, req->fds[0])) {
+        fd = req->fds[0];
+        req->fds[0] = -1;
+    }
     bql_lock();
     error = pcie_cable_ep_host_map(f, &map, &fd);
     bql_unlock();
-    if (req->nfds) {
-        req->fds[0] = fd;
+    if (fd >= 0) {
+        close(fd);
     }
     if (error) {
         pcie_cable_conn_reply_error(conn, &req->hdr, -error);
@@ -604,7 +616,8 @@ static bool handle_dma_unmap(PCIeCableEP *cable, PCIeCableConn *conn,
     if (error) {
         pcie_cable_conn_reply_error(conn, &req->hdr, -error);
     } else {
-        reply_after_flush(cable, conn, &req->hdr, &unmap, sizeof(unmap));
+        reply_after_flush(cable, conn, &req->hdr, &unmap, sizeof(unmap), NULL,
+                          0);
     }
     return true;
 }
@@ -618,7 +631,7 @@ static bool handle_reset(PCIeCableEP *cable, PCIeCableConn *conn,
         BQL_LOCK_GUARD();
         cable->ops->hot_reset(cable->opaque);
         pcie_cable_ep_drop_irqs(f);
-        reply_after_flush(cable, conn, &req->hdr, NULL, 0);
+        reply_after_flush(cable, conn, &req->hdr, NULL, 0, NULL, 0);
         return true;
     }
     pcie_cable_ep_drop_irqs(f);

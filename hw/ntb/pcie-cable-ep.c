@@ -16,6 +16,7 @@
 #include "qemu/rcu.h"
 #include "qemu/sockets.h"
 #include "qapi/visitor.h"
+#include "system/reset.h"
 #include "system/system.h"
 #include "pcie-cable-ep-internal.h"
 #include "trace.h"
@@ -279,6 +280,23 @@ static int ep_listen(const char *path, Error **errp)
     return fd;
 }
 
+/*
+ * Hold phase of a reset of the machine, behind that of its devices and before
+ * images are loaded: the host may store into RAM until it has dropped what
+ * the link, which went down, let it map.
+ */
+static void ep_machine_reset(void *opaque)
+{
+    pcie_cable_ep_sync(opaque);
+}
+
+static void ep_machine_done(Notifier *notifier, void *data)
+{
+    PCIeCableEP *cable = container_of(notifier, PCIeCableEP, machine_done);
+
+    qemu_register_reset(ep_machine_reset, cable);
+}
+
 /* QEMU exits without unrealizing its devices. */
 static void ep_exit(Notifier *notifier, void *data)
 {
@@ -371,6 +389,8 @@ PCIeCableEP *pcie_cable_ep_new(Object *owner, const char *socket_path,
     if (socket_path) {
         cable->exit_notifier.notify = ep_exit;
         qemu_add_exit_notifier(&cable->exit_notifier);
+        cable->machine_done.notify = ep_machine_done;
+        qemu_add_machine_init_done_notifier(&cable->machine_done);
         qemu_thread_create(&thread, "cable-ep", ep_thread, cable,
                            QEMU_THREAD_DETACHED);
     }

@@ -12,16 +12,12 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/error-report.h"
-#include "hw/core/cpu.h"
 #include "hw/pci/msi.h"
 #include "hw/pci/pcie.h"
 #include "hw/qdev-properties.h"
 #include "migration/vmstate.h"
 #include "pcie-cable-rc-internal.h"
 #include "trace.h"
-
-/* An endpoint that has not answered a reset by then is given up. */
-#define RESET_TIMEOUT_MS    5000
 
 /* Requests to the endpoint */
 
@@ -113,6 +109,23 @@ static bool config_write_is_flr(PCIeCableFunction *f, uint32_t addr,
            (val >> (8 * (flr_byte - addr)) & (PCI_EXP_DEVCTL_BCR_FLR >> 8));
 }
 
+/*
+ * The answer to a write that stops the function says that it has stopped; a
+ * completion timeout does not.
+ */
+static uint32_t config_write_timeout(PCIeCableFunction *f, bool stops)
+{
+    uint32_t timeout_ms = f->rc->timeout_ms;
+
+    return stops && timeout_ms ? MAX(timeout_ms, RC_STOP_TIMEOUT_MS)
+                               : timeout_ms;
+}
+
+static bool bus_master(PCIDevice *d)
+{
+    return pci_get_word(d->config + PCI_COMMAND) & PCI_COMMAND_MASTER;
+}
+
 static void function_config_write(PCIDevice *d, uint32_t addr, uint32_t val,
                                   int len)
 {
@@ -122,61 +135,63 @@ static void function_config_write(PCIDevice *d, uint32_t addr, uint32_t val,
     };
     VfuRegionRW reply;
     uint8_t data[8];
+    bool stops = config_write_is_flr(f, addr, val, len);
+    bool was_master = bus_master(d);
     PCIeCableConn *conn;
+    int error;
 
     /* What this unpublishes or publishes is on the wire before the write. */
     pci_default_write_config(d, addr, val, len);
-    if (config_write_is_flr(f, addr, val, len)) {
+    if (stops) {
         f->in_flr = true;
         pci_device_reset(d);
         f->in_flr = false;
     }
     pcie_cable_rc_update_irqs(f);
+    stops |= was_master && !bus_master(d);
 
     conn = pcie_cable_rc_get_conn(f->rc);
     if (conn) {
+        /* The last use of the device: it may be unplugged while this waits. */
+        uint32_t timeout_ms = config_write_timeout(f, stops);
+
         stn_le_p(data, len, val);
-        pcie_cable_conn_call(conn, VFU_REGION_WRITE, f->fn, &req, sizeof(req),
-                             data, len, &reply, sizeof(reply),
-                             f->rc->timeout_ms);
+        error = pcie_cable_conn_call(conn, VFU_REGION_WRITE, f->fn, &req,
+                                     sizeof(req), data, len, &reply,
+                                     sizeof(reply), timeout_ms);
+        if (stops && error == -ETIMEDOUT) {
+            pcie_cable_conn_close(conn, "the endpoint does not answer that it "
+                                  "has stopped");
+        }
         pcie_cable_conn_unref(conn);
     }
 }
 
 static void reset_done(void *opaque, int error)
 {
+    PCIeCableRC *rc = opaque;
+
     if (error && error != ECONNRESET) {
         warn_report("PCIe cable: the endpoint refuses a reset: %s",
                     strerror(error));
     }
-}
-
-/*
- * The machine is reset: wait for the endpoint, whose DMA would go into what
- * is loaded for the next boot.
- */
-static void reset_with_machine(PCIeCableFunction *f, PCIeCableConn *conn)
-{
-    int error = pcie_cable_conn_call_paused(conn, VFU_DEVICE_RESET, f->fn,
-                                            RESET_TIMEOUT_MS);
-
-    if (error == -ETIMEDOUT) {
-        pcie_cable_conn_close(conn, "the endpoint does not answer a reset");
-    } else {
-        reset_done(NULL, -error);
-    }
+    pcie_cable_rc_stop_answered(rc);
 }
 
 /*
  * Hot reset of the bus or reset of the machine: PERST or its like.  A hot
- * reset is over for the guest when it reads config space behind it.
+ * reset is over for the guest when it reads config space behind it, a reset
+ * of the machine waits in pcie-cable-rc-reset.c.
  */
 static void function_reset(DeviceState *dev)
 {
     PCIeCableFunction *f = PCIE_CABLE_FUNCTION(dev);
+    PCIDevice *d = PCI_DEVICE(f);
     PCIeCableConn *conn;
 
-    msi_reset(PCI_DEVICE(f));
+    /* The PCI core clears BME in the register only. */
+    pci_default_write_config(d, PCI_COMMAND, 0, 2);
+    msi_reset(d);
     pcie_cable_rc_update_irqs(f);
     if (!f->live || f->in_flr) {
         return;
@@ -185,12 +200,9 @@ static void function_reset(DeviceState *dev)
     if (!conn) {
         return;
     }
-    if (current_cpu) {
-        pcie_cable_conn_send_async(conn, VFU_DEVICE_RESET, f->fn, NULL, 0,
-                                   NULL, 0, NULL, 0, reset_done, NULL);
-    } else {
-        reset_with_machine(f, conn);
-    }
+    pcie_cable_rc_stop_sent(f->rc);
+    pcie_cable_conn_send_async(conn, VFU_DEVICE_RESET, f->fn, NULL, 0, NULL,
+                               0, NULL, 0, reset_done, f->rc);
     pcie_cable_conn_unref(conn);
 }
 

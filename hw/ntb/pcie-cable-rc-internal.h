@@ -9,6 +9,7 @@
  * pcie-cable-rc-plug.c puts the functions into the port and takes them out.
  * pcie-cable-rc-map.c owns what is mapped on both sides: the pages of the
  * BARs that the endpoint shares and the memory that a function may reach.
+ * pcie-cable-rc-reset.c waits for the endpoint when the machine is reset.
  */
 #ifndef HW_NTB_PCIE_CABLE_RC_INTERNAL_H
 #define HW_NTB_PCIE_CABLE_RC_INTERNAL_H
@@ -30,6 +31,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(PCIeCableRC, PCIE_CABLE_RC)
 OBJECT_DECLARE_SIMPLE_TYPE(PCIeCableFunction, PCIE_CABLE_FUNCTION)
 
 #define RC_MSI_VECTORS 32
+/* An endpoint that has not answered what stops it by then is given up. */
+#define RC_STOP_TIMEOUT_MS 5000
 
 /* What the peer said of a function when the link came up; checked. */
 typedef struct RCFunctionInfo {
@@ -124,6 +127,7 @@ struct PCIeCableRC {
     unsigned plug_seq;          /* link_seq that is being plugged */
     bool peer_up;
     uint32_t peer_functions;
+    unsigned stops;             /* requests that stop DMA, not answered */
     RCFunctionInfo *infos[PCIE_CABLE_MAX_FUNCTIONS];
     enum { RC_TASK_NONE, RC_TASK_PLUG, RC_TASK_UNPLUG } task;
     QEMUBH *task_bh;            /* runs it in the main loop */
@@ -162,5 +166,17 @@ void pcie_cable_rc_drop_mappings(PCIeCableRC *rc);
 /* Publish what @f may reach, from now on.  BQL held. */
 void pcie_cable_rc_publish(PCIeCableFunction *f);
 void pcie_cable_rc_unpublish(PCIeCableFunction *f);
+
+/* -rc-reset.c */
+
+/* From now on a reset of the machine waits for the endpoint.  BQL held. */
+void pcie_cable_rc_start_resets(PCIeCableRC *rc);
+void pcie_cable_rc_stop_resets(PCIeCableRC *rc);
+/*
+ * A request goes to the endpoint after whose answer it does less DMA; the
+ * answer has come, or never will.  Any thread.
+ */
+void pcie_cable_rc_stop_sent(PCIeCableRC *rc);
+void pcie_cable_rc_stop_answered(PCIeCableRC *rc);
 
 #endif /* HW_NTB_PCIE_CABLE_RC_INTERNAL_H */

@@ -68,13 +68,16 @@ static void mapping_hide(RCMapping *m)
     }
 }
 
-/* Add the part [@start, @end) of @m, which has no window, to @list. */
-static void mapping_keep(GArray *list, const RCMapping *m, uint64_t start,
-                         uint64_t end)
+/*
+ * Add the part [@start, @end) of @m, which has no window, to @list.  When
+ * there are too many it traps.
+ */
+static void mapping_keep(PCIeCableRC *rc, GArray *list, const RCMapping *m,
+                         uint64_t start, uint64_t end)
 {
     RCMapping part = *m;
 
-    if (start >= end) {
+    if (start >= end || mappings_count(rc) >= RC_MAPPINGS_MAX) {
         return;
     }
     part.offset = start;
@@ -106,8 +109,8 @@ static void mappings_cut(PCIeCableRC *rc, unsigned fn, unsigned bar,
         mapping_hide(&m);
         g_array_remove_index_fast(list, i);
         old_len = list->len;
-        mapping_keep(list, &m, m.offset, offset);
-        mapping_keep(list, &m, offset + size, m.offset + m.size);
+        mapping_keep(rc, list, &m, m.offset, offset);
+        mapping_keep(rc, list, &m, offset + size, m.offset + m.size);
         close(m.fd);
         for (unsigned n = old_len; f && n < list->len; n++) {
             mapping_show(f, bar, &g_array_index(list, RCMapping, n));
@@ -165,6 +168,26 @@ static bool remap_check(PCIeCableRC *rc, unsigned fn, PCIeCableRequest *req,
     return true;
 }
 
+/*
+ * May the file be mapped?  Asked without the BQL, of the file as it came from
+ * the peer; one that may not is not kept either.
+ */
+static bool remap_file_good(unsigned fn, const VfuRegionRemap *remap, int fd)
+{
+    Error *err = NULL;
+
+    if (pcie_cable_check_memory_file(fd, remap->fd_offset, remap->size,
+                                     !(remap->flags & VFU_REMAP_WRITE),
+                                     &err)) {
+        return true;
+    }
+    /* The pages trap, which is slow but right. */
+    warn_report("PCIe cable: BAR %u of function %u is not mapped: %s",
+                remap->region, fn, error_get_pretty(err));
+    error_free(err);
+    return false;
+}
+
 bool pcie_cable_rc_remap(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
                          PCIeCableRequest *req, Error **errp)
 {
@@ -177,9 +200,12 @@ bool pcie_cable_rc_remap(PCIeCableRC *rc, PCIeCableConn *conn, unsigned fn,
     }
     trace_pcie_cable_rc_remap(fn, remap.region, remap.offset, remap.size,
                               remap.flags);
+    if (remap.flags && !remap_file_good(fn, &remap, req->fds[0])) {
+        remap.flags = 0;
+    }
     BQL_LOCK_GUARD();
     list = rc->mappings[fn][remap.region];
-    if (mappings_count(rc) >= RC_MAPPINGS_MAX) {
+    if (remap.flags && mappings_count(rc) >= RC_MAPPINGS_MAX) {
         pcie_cable_conn_reply_error(conn, &req->hdr, ENOSPC);
         return true;
     }
@@ -311,6 +337,12 @@ static void dma_region_add(MemoryListener *listener,
     }
 }
 
+static void dma_unmapped(void *opaque, int error)
+{
+    dma_done(NULL, error);
+    pcie_cable_rc_stop_answered(opaque);
+}
+
 static void dma_region_del(MemoryListener *listener,
                            MemoryRegionSection *section)
 {
@@ -332,9 +364,10 @@ static void dma_region_del(MemoryListener *listener,
         };
 
         trace_pcie_cable_rc_dma_unmap(f->fn, map.address, map.size);
+        pcie_cable_rc_stop_sent(f->rc);
         pcie_cable_conn_send_async(conn, VFU_DMA_UNMAP, f->fn, &unmap,
-                                   sizeof(unmap), NULL, 0, NULL, 0, dma_done,
-                                   NULL);
+                                   sizeof(unmap), NULL, 0, NULL, 0,
+                                   dma_unmapped, f->rc);
         pcie_cable_conn_unref(conn);
     }
 }

@@ -478,6 +478,8 @@ static void rc_machine_done(Notifier *notifier, void *data)
     if (!pcie_cable_rc_start_irqs(rc, &error_fatal)) {
         return;
     }
+    /* Behind the sysbus, before the ROMs: the order of resets. */
+    pcie_cable_rc_start_resets(rc);
     rc->task_bh = qemu_bh_new(rc_task_bh, rc);
     qemu_thread_create(&rc->thread, "cable-rc-link", rc_thread, rc,
                        QEMU_THREAD_JOINABLE);
@@ -620,6 +622,7 @@ static void rc_unparent(Object *obj)
     qemu_thread_join(&rc->thread);
     bql_lock();
     rc->thread_started = false;
+    pcie_cable_rc_stop_resets(rc);
     pcie_cable_rc_stop_irqs(rc);
     qemu_bh_delete(rc->task_bh);
     pcie_cable_rc_stop_plugging(rc);

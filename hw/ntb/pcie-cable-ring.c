@@ -7,6 +7,11 @@
  * the ring once more; the client moves the head, then looks whether the
  * server is idle.  With a full barrier between the two steps of each, one of
  * them sees what the other did.
+ *
+ * The wake-up is a byte through a socket pair.  An eventfd or a pipe would
+ * cost less, but the peer could make the client, a vCPU with the BQL, sleep in
+ * a write to it: what it does to its end of a socket pair changes nothing of a
+ * send with MSG_DONTWAIT.
  */
 
 #include "qemu/osdep.h"
@@ -14,32 +19,43 @@
 #include <sys/mman.h>
 #include "qapi/error.h"
 #include "qemu/atomic.h"
-#include "qemu/event_notifier.h"
 #include "qemu/memfd.h"
+#include "qemu/sockets.h"
 #include "hw/ntb/pcie-cable-window.h"
 #include "pcie-cable-ring.h"
 
 enum { RING_WAKE_MESSAGE, RING_WAKE_POSTED };
 
+/*
+ * The server takes the bytes away after so many sleeps, each of which one
+ * byte at the most ends; the socket has room for more.
+ */
+#define RING_DRAIN_SLEEPS 32
+
 struct PCIeCableRing {
     VfuRing *shared;
     int memfd;
-    EventNotifier event;
+    int wake;                   /* this side's end of the socket pair */
+    int peer_wake;              /* client: the other end until it is sent */
     int epoll;                  /* server; -1 in the client */
+    unsigned sleeps;            /* server: since the last drain */
     uint32_t index;             /* client: the head, server: the tail */
 };
 
 PCIeCableRing *pcie_cable_ring_new(int *fds, Error **errp)
 {
     PCIeCableRing *ring = g_new0(PCIeCableRing, 1);
+    int pair[2];
 
-    ring->epoll = -1;
-    ring->memfd = -1;
-    if (event_notifier_init(&ring->event, 0) < 0) {
-        error_setg_errno(errp, errno, "no eventfd");
+    if (qemu_socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0) {
+        error_setg_errno(errp, errno, "no socket pair");
         g_free(ring);
         return NULL;
     }
+    ring->wake = pair[0];
+    ring->peer_wake = pair[1];
+    ring->epoll = -1;
+    ring->memfd = -1;
     ring->shared = qemu_memfd_alloc("cable-ring", sizeof(VfuRing),
                                     F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL,
                                     &ring->memfd, errp);
@@ -48,12 +64,29 @@ PCIeCableRing *pcie_cable_ring_new(int *fds, Error **errp)
         return NULL;
     }
     fds[VFU_RING_FD_MEMORY] = ring->memfd;
-    fds[VFU_RING_FD_EVENT] = event_notifier_get_fd(&ring->event);
+    fds[VFU_RING_FD_WAKE] = ring->peer_wake;
     return ring;
 }
 
-/* The socket level-triggered, the eventfd edge-triggered: nobody reads it. */
-static int ring_epoll(int event, int sock)
+void pcie_cable_ring_sent(PCIeCableRing *ring)
+{
+    close(ring->peer_wake);
+    ring->peer_wake = -1;
+}
+
+/* Is @fd one end of a unix stream?  Asks no file system, whatever it is. */
+static bool is_stream(int fd)
+{
+    int domain, type;
+    socklen_t len = sizeof(int);
+
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+           domain == AF_UNIX && type == SOCK_STREAM;
+}
+
+/* Messages level-triggered; wake-ups edge-triggered, few are ever read. */
+static int ring_epoll(int wake, int sock)
 {
     struct epoll_event socket_in = {
         .events = EPOLLIN, .data.u32 = RING_WAKE_MESSAGE,
@@ -65,7 +98,7 @@ static int ring_epoll(int event, int sock)
 
     if (epoll >= 0 &&
         (epoll_ctl(epoll, EPOLL_CTL_ADD, sock, &socket_in) < 0 ||
-         epoll_ctl(epoll, EPOLL_CTL_ADD, event, &ring_in) < 0)) {
+         epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &ring_in) < 0)) {
         close(epoll);
         epoll = -1;
     }
@@ -82,7 +115,11 @@ PCIeCableRing *pcie_cable_ring_open(int *fds, int sock, Error **errp)
                                       sizeof(VfuRing), false, errp)) {
         return NULL;
     }
-    epoll = ring_epoll(fds[VFU_RING_FD_EVENT], sock);
+    if (!is_stream(fds[VFU_RING_FD_WAKE])) {
+        error_setg(errp, "the descriptor that wakes is no unix stream");
+        return NULL;
+    }
+    epoll = ring_epoll(fds[VFU_RING_FD_WAKE], sock);
     if (epoll < 0) {
         error_setg_errno(errp, errno, "cannot wait for the file descriptor");
         return NULL;
@@ -97,9 +134,10 @@ PCIeCableRing *pcie_cable_ring_open(int *fds, int sock, Error **errp)
     ring = g_new0(PCIeCableRing, 1);
     ring->shared = shared;
     ring->memfd = fds[VFU_RING_FD_MEMORY];
-    event_notifier_init_fd(&ring->event, fds[VFU_RING_FD_EVENT]);
+    ring->wake = fds[VFU_RING_FD_WAKE];
+    ring->peer_wake = -1;
     ring->epoll = epoll;
-    fds[VFU_RING_FD_MEMORY] = fds[VFU_RING_FD_EVENT] = -1;
+    fds[VFU_RING_FD_MEMORY] = fds[VFU_RING_FD_WAKE] = -1;
     return ring;
 }
 
@@ -110,10 +148,11 @@ void pcie_cable_ring_free(PCIeCableRing *ring)
     }
     if (ring->epoll >= 0) {
         close(ring->epoll);
-        close(event_notifier_get_fd(&ring->event));
-    } else {
-        event_notifier_cleanup(&ring->event);
     }
+    if (ring->peer_wake >= 0) {
+        close(ring->peer_wake);
+    }
+    close(ring->wake);
     if (ring->shared) {
         qemu_memfd_free(ring->shared, sizeof(VfuRing), ring->memfd);
     }
@@ -139,7 +178,11 @@ bool pcie_cable_ring_put(PCIeCableRing *ring, const VfuRingEntry *entry,
 
 void pcie_cable_ring_wake(PCIeCableRing *ring)
 {
-    event_notifier_set(&ring->event);
+    ssize_t ignored;
+
+    /* No room: it has not taken what woke it, so it is awake. */
+    ignored = send(ring->wake, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)ignored;
 }
 
 bool pcie_cable_ring_level(PCIeCableRing *ring, uint32_t *level, Error **errp)
@@ -191,12 +234,25 @@ static bool ring_runnable(PCIeCableRing *ring, uint32_t handled)
            ring_may_run(qatomic_read(&entry->after), handled);
 }
 
+/* What came so far woke us before; the ring is looked at behind this. */
+static void ring_drain(PCIeCableRing *ring)
+{
+    uint8_t bytes[8 * RING_DRAIN_SLEEPS];
+    ssize_t ignored;
+
+    if (++ring->sleeps % RING_DRAIN_SLEEPS == 0) {
+        ignored = recv(ring->wake, bytes, sizeof(bytes), MSG_DONTWAIT);
+        (void)ignored;
+    }
+}
+
 bool pcie_cable_ring_wait(PCIeCableRing *ring, uint32_t handled)
 {
     struct epoll_event events[2];
     bool message = false;
     int timeout = -1, n;
 
+    ring_drain(ring);
     qatomic_set(&ring->shared->idle, 1);
     smp_mb(); /* idle, then the head */
     if (ring_runnable(ring, handled)) {

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
  * A ring of small writes (VfuRing) that the client fills and the server
- * empties, with an eventfd for a server that sleeps.  Putting a write there
+ * empties, with a socket pair for a server that sleeps.  Putting a write there
  * costs the client one cheap system call, or none when the server is awake.
  * Either side keeps its own index to itself and takes nothing that the other
  * writes for granted.  Knows nothing of connections: the order with respect
@@ -19,11 +19,15 @@ typedef struct PCIeCableRing PCIeCableRing;
 
 /**
  * pcie_cable_ring_new: make a ring, for the client
- * @fds: VFU_RING_FDS descriptors to send to the server; they stay the ring's
+ * @fds: VFU_RING_FDS descriptors to send to the server; they stay the ring's,
+ *       pcie_cable_ring_sent() when they have been sent
  *
  * NULL and @errp on failure.
  */
 PCIeCableRing *pcie_cable_ring_new(int *fds, Error **errp);
+
+/* Client: the server's end of what wakes it is the server's alone now. */
+void pcie_cable_ring_sent(PCIeCableRing *ring);
 
 /**
  * pcie_cable_ring_open: attach to the ring of a client, for the server

@@ -8,6 +8,7 @@
 #include "qapi/error.h"
 #include "qemu/main-loop.h"
 #include "qemu/memfd.h"
+#include "qemu/mmap-alloc.h"
 #include "qemu/units.h"
 #include "hw/boards.h"
 #include "hw/core/cpu.h"
@@ -25,18 +26,31 @@ static uint64_t windows_size;
 bool pcie_cable_check_memory_file(int fd, uint64_t fd_offset, uint64_t size,
                                   bool readonly, Error **errp)
 {
-    struct stat st;
     int flags = fcntl(fd, F_GETFL);
-    int seals;
+    int seals = fcntl(fd, F_GET_SEALS);
+    struct stat st;
 
-    /* The seals first: with them the size found later cannot go down. */
-    seals = fcntl(fd, F_GET_SEALS);
-    if (fstat(fd, &st) < 0 || flags < 0) {
+    /*
+     * Only memory files have seals.  Of others nothing more is asked: their
+     * file system may be the peer's, which need not answer.  With the seal
+     * the size found below cannot go down.
+     */
+    if (flags < 0 || seals < 0) {
+        error_setg(errp, "the file descriptor is not a memory file");
+        return false;
+    }
+    if (!(seals & F_SEAL_SHRINK)) {
+        error_setg(errp, "the file may be shrunk (a memfd sealed with "
+                   "F_SEAL_SHRINK is needed)");
+        return false;
+    }
+    if (fstat(fd, &st) < 0) {
         error_setg_errno(errp, errno, "bad file descriptor");
         return false;
     }
-    if (!S_ISREG(st.st_mode)) {
-        error_setg(errp, "the file descriptor is not a memory file");
+    /* Huge pages may run out when they are touched. */
+    if (qemu_fd_getpagesize(fd) != qemu_real_host_page_size()) {
+        error_setg(errp, "the file has huge pages");
         return false;
     }
     if (fd_offset > st.st_size || size > st.st_size - fd_offset) {
@@ -47,11 +61,6 @@ bool pcie_cable_check_memory_file(int fd, uint64_t fd_offset, uint64_t size,
     if ((flags & O_ACCMODE) == O_WRONLY ||
         (!readonly && (flags & O_ACCMODE) != O_RDWR)) {
         error_setg(errp, "the file descriptor does not allow the access");
-        return false;
-    }
-    if (seals < 0 || !(seals & F_SEAL_SHRINK)) {
-        error_setg(errp, "the file may be shrunk (a memfd sealed with "
-                   "F_SEAL_SHRINK is needed)");
         return false;
     }
     return true;

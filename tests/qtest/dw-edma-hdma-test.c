@@ -386,6 +386,26 @@ static void test_abort(void)
     edma_lab_free(l);
 }
 
+/* A list that is not at a whole word, up to the last byte of memory */
+static void test_unaligned_list(void)
+{
+    EdmaLab *l = start();
+    const uint64_t bad[] = {
+        EDMA_RAM_END - 1, EDMA_RAM_END - 2, EDMA_RAM_END - 3, EDMA_ARENA + 1,
+    };
+
+    for (unsigned dir = 0; dir < QEDMA_NUM_DIRS; dir++) {
+        QEdmaChan ch = setup_chan(l, dir, 1, DW_HDMA_LOCAL_ABORT_EN);
+
+        for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+            qedma_start_list(&ch, bad[i]);
+            check_fault(l, &ch, DW_HDMA_ERR_LL_UNSUPPORTED, 1);
+        }
+        run_list(l, &ch, 0);
+    }
+    edma_lab_free(l);
+}
+
 /* Bus mastering off, and no link */
 static void test_no_host(void)
 {
@@ -429,6 +449,7 @@ int main(int argc, char **argv)
     qtest_add_func("/dw-edma-hdma/watermark", test_watermark);
     qtest_add_func("/dw-edma-hdma/ring", test_ring);
     qtest_add_func("/dw-edma-hdma/abort", test_abort);
+    qtest_add_func("/dw-edma-hdma/unaligned-list", test_unaligned_list);
     qtest_add_func("/dw-edma-hdma/no-host", test_no_host);
     return g_test_run();
 }

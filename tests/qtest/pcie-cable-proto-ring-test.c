@@ -23,6 +23,7 @@
 typedef struct Ring {
     VfuRing *shared;
     int fds[VFU_RING_FDS];
+    int wake;                   /* the client's end of the socket pair */
 } Ring;
 
 static PCIeCable *start(void)
@@ -56,8 +57,20 @@ static void ring_map(Ring *r)
 static void ring_init(Ring *r)
 {
     r->fds[VFU_RING_FD_MEMORY] = cable_memfd(sizeof(VfuRing), true);
-    r->fds[VFU_RING_FD_EVENT] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    int pair[2];
+
+    g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair),
+                    ==, 0);
+    r->fds[VFU_RING_FD_MEMORY] = cable_memfd(sizeof(VfuRing), true);
+    r->fds[VFU_RING_FD_WAKE] = pair[0];
+    r->wake = pair[1];
     ring_map(r);
+}
+
+/* False: the server has not taken what was sent before. */
+static bool ring_wake(Ring *r)
+{
+    return send(r->wake, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 static void ring_clear(Ring *r)
@@ -66,6 +79,7 @@ static void ring_clear(Ring *r)
     for (unsigned i = 0; i < VFU_RING_FDS; i++) {
         close(r->fds[i]);
     }
+    close(r->wake);
 }
 
 static void offer(CablePeer *p, const VfuPostedRing *msg, size_t len,
@@ -92,7 +106,7 @@ static void ring_put_entry(Ring *r, const VfuRingEntry *entry)
     qatomic_store_release(&r->shared->head, head + 1);
     smp_mb(); /* the head, then whether the server is idle */
     if (qatomic_xchg(&r->shared->idle, 0)) {
-        g_assert_cmpint(eventfd_write(r->fds[VFU_RING_FD_EVENT], 1), ==, 0);
+        g_assert_true(ring_wake(r));
     }
 }
 
@@ -321,18 +335,18 @@ static void test_bad_offer(void)
 
     ring_init(&r);
     g_assert_cmpint(ftruncate(file, sizeof(VfuRing)), ==, 0);
-    for (unsigned i = 0; i < 16; i++) {
+    for (unsigned i = 0; i < 19; i++) {
         CablePeer *p = connect_peer(c, CABLE_CAPS_RING);
         int memory = r.fds[VFU_RING_FD_MEMORY];
-        int event = r.fds[VFU_RING_FD_EVENT];
-        int mine = -1;
+        int wake = r.fds[VFU_RING_FD_WAKE];
+        int mine = -1, pair[2];
 
         switch (i) {
         case 0 ... 2:
             offer(p, &bad[i], sizeof(good), r.fds, 2);
             break;
         case 3 ... 5:
-            offer(p, &good, sizeof(good), (int[]) { memory, event, event },
+            offer(p, &good, sizeof(good), (int[]) { memory, wake, wake },
                   wrong_nfds[i - 3]);
             break;
         case 6 ... 7:
@@ -340,11 +354,11 @@ static void test_bad_offer(void)
             break;
         case 8:         /* too short */
             mine = cable_memfd(sizeof(VfuRing) - 1, true);
-            offer(p, &good, sizeof(good), (int[]) { mine, event }, 2);
+            offer(p, &good, sizeof(good), (int[]) { mine, wake }, 2);
             break;
         case 9:         /* may be shrunk */
             mine = cable_memfd(sizeof(VfuRing), false);
-            offer(p, &good, sizeof(good), (int[]) { mine, event }, 2);
+            offer(p, &good, sizeof(good), (int[]) { mine, wake }, 2);
             break;
         case 10:        /* cannot be written */
             {
@@ -352,20 +366,35 @@ static void test_bad_offer(void)
                                                         memory);
 
                 mine = open(proc, O_RDONLY | O_CLOEXEC);
-                offer(p, &good, sizeof(good), (int[]) { mine, event }, 2);
+                offer(p, &good, sizeof(good), (int[]) { mine, wake }, 2);
             }
             break;
         case 11:        /* no memory file */
-            offer(p, &good, sizeof(good), (int[]) { file, event }, 2);
+            offer(p, &good, sizeof(good), (int[]) { file, wake }, 2);
             break;
         case 12:
-            offer(p, &good, sizeof(good), (int[]) { event, event }, 2);
+            offer(p, &good, sizeof(good), (int[]) { wake, wake }, 2);
             break;
         case 13 ... 14: /* nothing to wait for */
             offer(p, &good, sizeof(good),
                   (int[]) { memory, i == 13 ? file : memory }, 2);
             break;
-        case 15:        /* one is enough */
+        case 15:        /* that could make the one who wakes sleep */
+            mine = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+            offer(p, &good, sizeof(good), (int[]) { memory, mine }, 2);
+            break;
+        case 16 ... 17:
+            if (i == 16) {
+                g_assert_cmpint(pipe(pair), ==, 0);
+            } else {
+                g_assert_cmpint(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), ==,
+                                0);
+            }
+            mine = pair[0];
+            close(pair[1]);
+            offer(p, &good, sizeof(good), (int[]) { memory, mine }, 2);
+            break;
+        case 18:        /* one is enough */
             ring_offer(&r, p);
             ring_offer(&r, p);
             break;
@@ -440,7 +469,7 @@ static void test_broken_ring(void)
             ring_put_entry(&r, &entry);
         } else {
             qatomic_set(&r.shared->head, heads[i - ARRAY_SIZE(bad)]);
-            eventfd_write(r.fds[VFU_RING_FD_EVENT], 1);
+            ring_wake(&r);
         }
         cable_peer_expect_close(p);
         g_assert_cmphex(qtest_readl(c->soc, TARGET), ==,
@@ -477,7 +506,7 @@ static void test_scribble(void)
             if (i % 64 == 0) {
                 qatomic_set(&r.shared->head, qatomic_read(&r.shared->tail) +
                             g_rand_int_range(rand, 0, 16));
-                eventfd_write(r.fds[VFU_RING_FD_EVENT], 1);
+                ring_wake(&r);
             }
         }
         cable_peer_close(p);
@@ -485,6 +514,51 @@ static void test_scribble(void)
     }
     g_rand_free(rand);
     check_recovered(c, fds);
+    cable_free(c);
+}
+
+/*
+ * A client that never stops to wake the server, or hangs up: what it posts
+ * with its messages is carried out all the same.
+ */
+static void test_wake_abuse(void)
+{
+    PCIeCable *c = start();
+    unsigned fds = idle_fds(c);
+
+    for (unsigned round = 0; round < 3; round++) {
+        CablePeer *p = connect_peer(c, CABLE_CAPS_RING);
+        Ring r;
+
+        ring_init(&r);
+        ring_offer(&r, p);
+        switch (round) {
+        case 0:
+            for (unsigned i = 0; i < 50000; i++) {
+                ring_wake(&r);
+            }
+            break;
+        case 1:
+            shutdown(r.wake, SHUT_RDWR);
+            break;
+        case 2:
+            /* With the server's end, as if it had been the server */
+            shutdown(r.fds[VFU_RING_FD_WAKE], SHUT_RD);
+            break;
+        }
+        for (unsigned i = 0; i < 100; i++) {
+            uint64_t value;
+
+            qatomic_set(&r.shared->idle, 0);
+            ring_put(&r, p->sent, 0, 0xabcd0000 + i);
+            g_assert_cmpint(cable_peer_region_read(p, BAR, 0, 4, &value), ==,
+                            0);
+            g_assert_cmphex(value, ==, 0xabcd0000 + i);
+        }
+        ring_clear(&r);
+        cable_peer_close(p);
+        check_recovered(c, fds);
+    }
     cable_free(c);
 }
 
@@ -533,13 +607,10 @@ static void test_rc_offer(void)
     cable_free(c);
 }
 
-/* A server that does not empty it: what finds no room is sent. */
-static void test_rc_full(void)
+/* Start an RC end whose ring this is to be. */
+static CableServer *start_rc(PCIeCable *c, Ring *r)
 {
-    PCIeCable *c = cable_new();
     CableServer *s = cable_server_new(c->socket);
-    uint32_t after;
-    Ring r;
 
     s->json = CABLE_CAPS_RING;
     cable_server_accept(s);
@@ -548,10 +619,58 @@ static void test_rc_full(void)
     cable_port_setup(c);
     cable_host_setup(c, 0);
     cable_wait(qatomic_read(&s->ring_fd) >= 0);
-    r.fds[VFU_RING_FD_MEMORY] = dup(s->ring_fd);
-    r.fds[VFU_RING_FD_EVENT] = -1;
-    ring_map(&r);
+    r->fds[VFU_RING_FD_MEMORY] = dup(s->ring_fd);
+    r->fds[VFU_RING_FD_WAKE] = -1;
+    r->wake = dup(s->ring_wake_fd);
+    ring_map(r);
     g_assert_cmpuint(s->writes, ==, 0);
+    return s;
+}
+
+/*
+ * A server that does what it can to have the host's CPU wait in its wake-up:
+ * it takes none, fills the file, has it block, closes it.
+ */
+static void test_rc_wake_abuse(void)
+{
+    const uint64_t many = UINT64_MAX - 1;
+    PCIeCable *c = cable_new();
+    Ring r;
+    CableServer *s = start_rc(c, &r);
+    ssize_t ignored;
+
+    g_assert_cmpint(fcntl(r.wake, F_SETFL, fcntl(r.wake, F_GETFL) &
+                          ~O_NONBLOCK), ==, 0);
+    ignored = write(r.wake, &many, sizeof(many));
+    (void)ignored;
+    for (uint32_t i = 0; i < 5000; i++) {
+        if (i == 2500) {
+            close(s->ring_wake_fd);
+            s->ring_wake_fd = -1;
+            close(r.wake);
+            r.wake = -1;
+        }
+        qatomic_set(&r.shared->idle, 1);
+        qtest_writel(c->rc, cable_bar(0, BAR), i);
+        g_assert_cmpuint(r.shared->head, ==, i + 1);
+        g_assert_cmpuint(r.shared->idle, ==, 0);
+        qatomic_store_release(&r.shared->tail, i + 1);
+    }
+    g_assert_cmphex(qtest_readl(c->rc, cable_bar(0, BAR)), ==, 0x5a5a5a5a);
+    g_assert_cmpuint(s->writes, ==, 0);
+    ring_clear(&r);
+    cable_quit_rc(c);
+    cable_server_free(s);
+    cable_free(c);
+}
+
+/* A server that does not empty it: what finds no room is sent. */
+static void test_rc_full(void)
+{
+    PCIeCable *c = cable_new();
+    uint32_t after;
+    Ring r;
+    CableServer *s = start_rc(c, &r);
 
     for (uint32_t i = 0; i < VFU_RING_ENTRIES + 10; i++) {
         qtest_writel(c->rc, cable_bar(0, BAR) + 4 * (i % 64), i);
@@ -605,8 +724,11 @@ int main(int argc, char **argv)
     qtest_add_func("/pcie-cable-proto-ring/not-agreed", test_not_agreed);
     qtest_add_func("/pcie-cable-proto-ring/broken-ring", test_broken_ring);
     qtest_add_func("/pcie-cable-proto-ring/scribble", test_scribble);
+    qtest_add_func("/pcie-cable-proto-ring/wake-abuse", test_wake_abuse);
     qtest_add_func("/pcie-cable-proto-ring/rc/offer", test_rc_offer);
     qtest_add_func("/pcie-cable-proto-ring/rc/full", test_rc_full);
+    qtest_add_func("/pcie-cable-proto-ring/rc/wake-abuse",
+                   test_rc_wake_abuse);
 
     return g_test_run();
 }

@@ -104,7 +104,7 @@ void pcie_cable_conn_send_async(PCIeCableConn *conn, uint16_t command,
  * @timeout_ms: 0 waits for ever
  *
  * Returns 0 or a negative errno: -ETIMEDOUT (counted), -ECONNRESET, -EDEADLK
- * in a serving thread, -EPROTO for a reply of the wrong length (the connection
+ * in a serving thread or under the BQL in one that is no vCPU, -EPROTO for a reply of the wrong length (the connection
  * closes), or what the peer answered.  Drops the BQL while it waits, when
  * this thread holds it.
  */
@@ -121,13 +121,6 @@ int pcie_cable_conn_call_upto(PCIeCableConn *conn, uint16_t command,
                               unsigned fn, const void *fixed, size_t fixed_len,
                               void *reply, size_t reply_max, size_t *got,
                               uint32_t timeout_ms);
-
-/*
- * A request without payload, whose reply has none, from the reset of the
- * machine: the main loop, which drops the BQL here while no vCPU runs.
- */
-int pcie_cable_conn_call_paused(PCIeCableConn *conn, uint16_t command,
-                                unsigned fn, uint32_t timeout_ms);
 
 /**
  * pcie_cable_conn_offer_ring: client: post writes through shared memory from
@@ -155,7 +148,8 @@ void pcie_cable_conn_post(PCIeCableConn *conn, unsigned fn,
 
 /*
  * Flow control of posted writes: wait while the peer is far behind, @timeout_ms
- * at the most (0: for ever).  Drops the BQL while it waits.
+ * at the most (0: for ever).  Drops the BQL while it waits; does not wait
+ * where pcie_cable_conn_call() would not.
  */
 void pcie_cable_conn_throttle(PCIeCableConn *conn, uint32_t timeout_ms);
 

@@ -33,9 +33,8 @@ struct PCIeCableWindow {
  * of @container
  *
  * Takes @fd over when it succeeds.  Refuses anything that could later fault
- * or go away below us: what is not a regular file with all of the range in
- * it, what may be shrunk (no F_SEAL_SHRINK), a writable window of a
- * descriptor that is not, and more than 256 GiB of windows in all.  BQL held.
+ * or go away below us, see pcie_cable_check_memory_file(), and more than
+ * 256 GiB of windows in all.  BQL held, so @fd is known to be a memory file.
  * NULL and @errp on failure.
  */
 PCIeCableWindow *pcie_cable_window_new(MemoryRegion *container, hwaddr addr,
@@ -65,9 +64,10 @@ void pcie_cable_flush_vcpus(void (*done)(void *opaque), void *opaque);
  * pcie_cable_check_memory_file: may [@fd_offset, @fd_offset + @size) of @fd,
  * which came from a peer, be mapped?
  *
- * Fails with the reason for what is not a regular file with all of the range
- * in it, what may be shrunk and (unless @readonly) what cannot be written.
- * Any thread.
+ * Fails with the reason for what is no memory file with all of the range in
+ * it, what may be shrunk, has huge pages or (unless @readonly) cannot be
+ * written.  Enters no file system but the kernel's own for memory files.  Any
+ * thread.
  */
 bool pcie_cable_check_memory_file(int fd, uint64_t fd_offset, uint64_t size,
                                   bool readonly, Error **errp);

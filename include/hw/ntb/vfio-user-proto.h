@@ -262,7 +262,7 @@ QEMU_BUILD_BUG_ON(sizeof(VfuPostedRing) != 8);
 
 enum {
     VFU_RING_FD_MEMORY,         /* memfd with a VfuRing, may not be shrunk */
-    VFU_RING_FD_EVENT,          /* eventfd that wakes the server */
+    VFU_RING_FD_WAKE,           /* unix stream, a byte wakes the server */
     VFU_RING_FDS,
 };
 

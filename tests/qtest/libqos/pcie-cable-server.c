@@ -38,7 +38,7 @@ CableServer *cable_server_new(const char *path)
 
     qemu_mutex_init(&s->lock);
     s->json = CABLE_CAPS_ALL;
-    s->map_fd = s->ring_fd = -1;
+    s->map_fd = s->ring_fd = s->ring_wake_fd = -1;
     for (unsigned i = 0; i < CABLE_SERVER_VECTORS; i++) {
         s->irq_fds[i] = -1;
     }
@@ -59,6 +59,7 @@ static void forget_client(CableServer *s)
 {
     close_fd(&s->map_fd);
     close_fd(&s->ring_fd);
+    close_fd(&s->ring_wake_fd);
     for (unsigned i = 0; i < CABLE_SERVER_VECTORS; i++) {
         close_fd(&s->irq_fds[i]);
     }
@@ -226,7 +227,8 @@ static void serve_request(CableServer *s)
         break;
     case VFU_POSTED_RING:
         g_assert_cmpuint(m->nfds, ==, VFU_RING_FDS);
-        s->ring_fd = dup(m->fds[VFU_RING_FD_MEMORY]);
+        s->ring_wake_fd = dup(m->fds[VFU_RING_FD_WAKE]);
+        qatomic_set(&s->ring_fd, dup(m->fds[VFU_RING_FD_MEMORY]));
         break;
     case VFU_DMA_UNMAP:
         s->unmaps++;
@@ -234,6 +236,11 @@ static void serve_request(CableServer *s)
         break;
     case VFU_DEVICE_RESET:
         s->resets++;
+        if (s->reset_dma) {
+            g_assert_cmpint(pwrite(s->map_fd, s->reset_dma, s->reset_dma_len,
+                                   s->map.offset + s->reset_dma_offset), ==,
+                            s->reset_dma_len);
+        }
         answer(s, NULL, 0, NULL, 0);
         break;
     default:

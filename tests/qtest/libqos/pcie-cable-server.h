@@ -26,6 +26,10 @@ typedef struct CableServer {
     int info_extra;             /* bytes more in GET_REGION_INFO's answer */
     int read_extra;             /* bytes more in BAR reads' answers */
     bool mute;                  /* atomic: no answers but to VERSION */
+    /* Bytes that DMA puts at an offset of what is mapped while it resets */
+    const void *reset_dma;
+    size_t reset_dma_len;
+    uint64_t reset_dma_offset;
 
     /* What the client did; lock */
     unsigned maps, unmaps, resets, writes;
@@ -36,6 +40,7 @@ typedef struct CableServer {
     int irq_fds[CABLE_SERVER_VECTORS];
     int map_fd;
     int ring_fd;                /* memory of the client's ring; not emptied */
+    int ring_wake_fd;           /* what wakes its server; nothing is taken */
     unsigned replies;
     VfuHdr reply;
     uint8_t reply_payload[64];
