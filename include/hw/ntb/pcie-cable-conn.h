@@ -104,9 +104,9 @@ void pcie_cable_conn_send_async(PCIeCableConn *conn, uint16_t command,
  * @timeout_ms: 0 waits for ever
  *
  * Returns 0 or a negative errno: -ETIMEDOUT (counted), -ECONNRESET, -EDEADLK
- * in a serving thread or under the BQL in one that is no vCPU, -EPROTO for a reply of the wrong length (the connection
- * closes), or what the peer answered.  Drops the BQL while it waits, when
- * this thread holds it.
+ * in a serving thread or under the BQL in one that is no vCPU, -EPROTO for a
+ * reply of the wrong length (the connection closes), or what the peer
+ * answered.  Drops the BQL while it waits, when this thread holds it.
  */
 int pcie_cable_conn_call(PCIeCableConn *conn, uint16_t command, unsigned fn,
                          const void *fixed, size_t fixed_len,
