@@ -152,8 +152,8 @@ void pcie_cable_ep_host_drop_maps(EPFunction *f);
  */
 bool pcie_cable_ep_host_check_map(EPFunction *f, const VfuDmaMap *map, int fd);
 /*
- * Returns 0 or a negative errno for the peer.  @fd, -1 or checked, is taken over when it is
- * set to -1.  Server thread, BQL held.
+ * Returns 0 or a negative errno for the peer.  @fd is -1 or checked, and
+ * taken over when it is set to -1.  Server thread, BQL held.
  */
 int pcie_cable_ep_host_map(EPFunction *f, const VfuDmaMap *map, int *fd);
 int pcie_cable_ep_host_unmap(EPFunction *f, const VfuDmaUnmap *unmap);
