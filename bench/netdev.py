@@ -9,8 +9,8 @@ doorbells are polled. The first three take turns in one pair of VMs. Whether
 doorbells are interrupts is up to the machine (an MSI parent, channels of the
 DMA engine), so "polled" has pairs of its own, right after the first.
 
-All VMs have as many vCPUs as the host can run at the same time: a vCPU that
-holds a spinlock and has to wait for a CPU of the host keeps the other ones of
+All VMs have as many vCPUs as the host can run at the same time (or --cpus): one
+that holds a spinlock and has to wait for a CPU of the host keeps the other ones of
 its guest busy for nothing.
 """
 
@@ -103,9 +103,11 @@ def _host_cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _machine(tp: Topology, msi_parent: bool, channels: int) -> Topology:
+def _machine(tp: Topology, msi_parent: bool, channels: int,
+             cpus: Optional[int]) -> Topology:
     """The VMs of @tp; parameters are set later, not for good."""
-    cpus = max(1, min(tp.ep.cpus, tp.rc.cpus, _host_cpus() // 2))
+    if cpus is None:
+        cpus = max(1, min(tp.ep.cpus, tp.rc.cpus, _host_cpus() // 2))
     return dataclasses.replace(
         tp, ep=dataclasses.replace(tp.ep, msi_parent=msi_parent, cpus=cpus,
                                    dma_channels=channels, parameters={}),
@@ -123,11 +125,13 @@ def _edma(built: Any) -> Optional[Topology]:
 
 
 def _measure(args: argparse.Namespace) -> _Bench:
+    if args.cpus is not None and not 1 <= args.cpus <= 8:
+        raise ui.LabError(f"--cpus {args.cpus}: 1 to 8 are possible")
     built = setup.ensure(args, patched=True)
     several = topology.load("two-vm-mq")
     setups = {"memcpy": several, "edma": _edma(built)}
     bench = _Bench(args.seconds)
-    tp = _machine(several, True, topology.DMA_CHANNELS)
+    tp = _machine(several, True, topology.DMA_CHANNELS, args.cpus)
     options = pair.options_of(args, tp) | {"net": False, "lan": True}
     with pair.running(tp, options, built) as both:
         both.boot(args.timeout)
@@ -140,7 +144,7 @@ def _measure(args: argparse.Namespace) -> _Bench:
                 for queues in QUEUES:
                     bench.sample_ntb(name, both, chosen, queues)
                     _dissolve(both, chosen)
-    tp = _machine(several, False, 0)
+    tp = _machine(several, False, 0, args.cpus)
     for queues in QUEUES:
         # Where doorbells are polled, a function can be bound only once.
         with pair.running(tp, options | {"msi_parent": False}, built) as both:

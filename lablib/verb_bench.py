@@ -25,6 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=int, default=3, metavar="S",
                         help="length of each sample of bench netdev "
                              "(default: %(default)s)")
+    parser.add_argument("--cpus", type=int, metavar="N",
+                        help="vCPUs of each VM of bench netdev (default: what "
+                             "the host can run at once, at most the "
+                             "topology's)")
     parser.add_argument("names", nargs="*", metavar="NAME",
                         help=f"which: {', '.join(names())} (default: all)")
 
