@@ -9,8 +9,8 @@ doorbells are polled. The first three take turns in one pair of VMs. Whether
 doorbells are interrupts is up to the machine (an MSI parent, channels of the
 DMA engine), so "polled" has pairs of its own, right after the first.
 
-All VMs have as many vCPUs as the host can run at the same time (or --cpus): one
-that holds a spinlock and has to wait for a CPU of the host keeps the other ones of
+All VMs have as many vCPUs as the host can run at the same time, or --cpus: one
+that holds a spinlock and has to wait for a CPU of the host keeps the others of
 its guest busy for nothing.
 """
 

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -161,11 +162,15 @@ class Launcher:
 
     def start(self, verb: str, *args: str) -> subprocess.Popen:
         """Start a verb in a session of its own."""
+        def interruptible():
+            # A shell's background job, as this may be, ignores SIGINT.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         return subprocess.Popen(self.words(verb, *args), text=True,
                                 stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT,
-                                env=self.environment(), start_new_session=True)
+                                env=self.environment(), start_new_session=True,
+                                preexec_fn=interruptible)
 
     def leftovers(self) -> list[str]:
         """Processes and sockets that this launcher's labs have left."""
