@@ -9,7 +9,7 @@ from typing import Iterator
 
 from lablib import vntb
 from lablib.agent import CommandError
-from lablib.traffic import listen
+from lablib.traffic import first_ping, listen
 from lablib.ui import LabError
 from lablib.vm import Vm
 
@@ -120,7 +120,13 @@ def _backlog_drops(vm: Vm) -> int:
 
 def sequence(source: Vm, to: Vm, flows: int, count: int, size: int,
              timeout: int = 300) -> Sequence:
-    """Send @count numbered datagrams of @size bytes on each of @flows."""
+    """
+    Send @count numbered datagrams of @size bytes on each of @flows.
+
+    A link that was down has forgotten the neighbour, and of what waits for
+    ARP the kernel keeps little and counts nothing: the address comes first.
+    """
+    first_ping(source, to)
     log = "/tmp/udp-seq." + secrets.token_hex(4)
     before = _backlog_drops(to)
     shape = f"{flows} {count} {size}"
