@@ -34,11 +34,13 @@ _LOCK = RUN / "lock"
 _STATE = RUN / "state.json"
 
 
-def _start_time(pid: int) -> Optional[int]:
+def _start_time(pid: int, zombies: bool = False) -> Optional[int]:
     """
     When process @pid started, in clock ticks since boot; None without one.
 
     The pair (pid, start time) names a process for good, a pid alone is reused.
+    A process whose first thread has ended looks like a zombie; others of its
+    threads may still run.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -46,7 +48,9 @@ def _start_time(pid: int) -> Optional[int]:
         return None
     # The second field is the command in parentheses and may hold anything.
     fields = stat[stat.rindex(")") + 2:].split()
-    return None if fields[0] in "ZX" else int(fields[19])
+    if fields[0] in "ZX" and not zombies:
+        return None
+    return int(fields[19])
 
 
 @dataclasses.dataclass
@@ -81,13 +85,13 @@ class Process:
             os.close(fd)
 
     def wait(self, timeout: float) -> None:
-        """Wait until it has ended, @timeout seconds at most."""
+        """Wait until all of it has ended, @timeout seconds at most."""
         try:
             fd = os.pidfd_open(self.pid)
         except ProcessLookupError:
             return
         try:
-            if self.alive():
+            if _start_time(self.pid, zombies=True) == self.start:
                 select.select([fd], [], [], max(0, timeout))
         finally:
             os.close(fd)

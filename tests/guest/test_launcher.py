@@ -4,6 +4,7 @@
 import argparse
 import base64
 import dataclasses
+import fcntl
 import os
 import signal
 import socket
@@ -196,6 +197,33 @@ def test_process_is_told_from_a_later_one_with_its_pid():
         process.send(signal.SIGKILL)
         assert child.wait() == -signal.SIGKILL
     assert not process.alive()
+
+
+# The first thread ends alone; the file is locked until the other one does.
+_HALF_DEAD = """
+import ctypes, fcntl, os, sys, threading, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+def last():
+    time.sleep(1)
+    os._exit(0)
+threading.Thread(target=last).start()
+print(flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60}.get(os.uname().machine, 93), 0)
+"""
+
+
+def test_a_process_has_ended_when_its_last_thread_has(tmp_path):
+    with subprocess.Popen(["/usr/bin/python3", "-c", _HALF_DEAD,
+                           str(tmp_path / "lock")],
+                          stdout=subprocess.PIPE) as child:
+        process = state.Process.of(child.pid)
+        child.stdout.readline()
+        while process.alive():
+            time.sleep(0.01)
+        process.wait(30)
+        with open(tmp_path / "lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_gdb_is_told_how_to_attach(capsys):
