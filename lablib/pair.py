@@ -146,6 +146,23 @@ class Pair:
         self.vm(role).start(self.lock, self.tied)
         self.vm(role).wait_boot(timeout)
 
+    def reform(self) -> None:
+        """Restart the endpoint and join the RC, whose drivers let it go."""
+        endpoint.restart(self.ep, self.topology)
+        self.connect()
+        vntb.join(self.ep, self.rc, self.topology)
+
+    def bring_back(self, role: str) -> None:
+        """Start a VM that died and do what software has to on boards too."""
+        if role == "ep":
+            self.revive(role)
+            self.form()
+        else:
+            if self.rc.spec.qemu == "lab":
+                self.revive(role)
+            # A stock RC is started by connect().
+            self.reform()
+
     def leave(self) -> None:
         """It is ready and outlives this process."""
         self.st.launcher = None

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from conftest import OPTIONS
-from lablib import endpoint, pair, topology, traffic, vntb
+from lablib import pair, topology, traffic, vntb
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,6 @@ def test_traffic_both_ways(plat):
 
 def test_controller_can_be_stopped_and_started(plat):
     vntb.detach(plat.rc, plat.topology)
-    endpoint.restart(plat.ep, plat.topology)
-    vntb.join(plat.ep, plat.rc, plat.topology)
+    plat.reform()
     traffic.first_ping(plat.rc, plat.ep)
     assert traffic.transfer(plat.rc, plat.ep, 8).ok()

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from lablib import endpoint, guest_module, traffic, vntb, window
+from lablib import guest_module, traffic, vntb, window
 
 
 def interrupts(vm, what):
@@ -124,8 +124,7 @@ def test_form_leaves_no_complaint_of_the_kernel(both):
 
 def test_controller_can_be_stopped_and_started(both):
     vntb.detach(both.rc, both.topology)
-    endpoint.restart(both.ep, both.topology)
-    vntb.join(both.ep, both.rc, both.topology)
+    both.reform()
     traffic.first_ping(both.rc, both.ep)
     for source, to in ways(both):
         assert traffic.ping(source, to, 10).received == 10

@@ -3,7 +3,7 @@
 
 import pytest
 
-from lablib import endpoint, traffic, vntb
+from lablib import traffic
 
 
 def uptime(vm):
@@ -27,16 +27,6 @@ def await_function(rc, there):
            "busybox usleep 10000; done")
 
 
-def bring_back(both, role):
-    """Start the VM again and do what software has to do on boards too."""
-    both.revive(role)
-    if role == "ep":
-        both.form()
-    else:
-        endpoint.restart(both.ep, both.topology)
-        vntb.join(both.ep, both.rc, both.topology)
-
-
 @pytest.mark.parametrize("load", ["idle", "pings"])
 def test_ep_is_killed_and_comes_back(both, load):
     before = uptime(both.rc)
@@ -46,7 +36,7 @@ def test_ep_is_killed_and_comes_back(both, load):
     both.ep.kill()
     await_function(both.rc, False)
     both.rc.run("pkill -KILL ping", check=False)
-    bring_back(both, "ep")
+    both.bring_back("ep")
     assert_traffic(both)
     assert uptime(both.rc) > before
     assert "Oops" not in both.rc.output("dmesg")
@@ -55,6 +45,6 @@ def test_ep_is_killed_and_comes_back(both, load):
 def test_rc_is_killed_and_comes_back(both):
     before = uptime(both.ep)
     both.rc.kill()
-    bring_back(both, "rc")
+    both.bring_back("rc")
     assert_traffic(both)
     assert uptime(both.ep) > before

@@ -21,7 +21,6 @@ RELOADS = int(os.environ.get("VNTB_LAB_EDMA_RELOADS", "5"))
 QUEUES = 4
 
 
-
 @pytest.fixture(scope="session")
 def edma(patched_built):
     """The topology, on the kernel that `./lab test` has made."""
@@ -170,8 +169,7 @@ def test_numbered_datagrams(both, queues):
 def test_modules_can_be_reloaded(both, start):
     for _ in range(min(10, RELOADS - start)):
         vntb.detach(both.rc, both.topology)
-        endpoint.restart(both.ep, both.topology)
-        vntb.join(both.ep, both.rc, both.topology)
+        both.reform()
         traffic.first_ping(both.rc, both.ep)
     assert_traffic(both)
 
@@ -203,8 +201,7 @@ await 30 told || fail "the kernel does not say that the link is refused"
                              ) == "0"
     finally:
         vntb.detach(both.rc, tp)
-        endpoint.restart(both.ep, tp)
-        vntb.join(both.ep, both.rc, tp)
+        both.reform()
     for vm in (both.ep, both.rc):
         vm.run("dmesg -C")
     assert_traffic(both)
@@ -231,12 +228,7 @@ def test_a_side_is_killed_under_traffic_and_returns(both, role):
     if role == "ep":
         await_provider(survivor, False)
     survivor.run("pkill -KILL iperf3", check=False)
-    both.revive(role)
-    if role == "ep":
-        both.form()
-    else:
-        endpoint.restart(both.ep, both.topology)
-        vntb.join(both.ep, both.rc, both.topology)
+    both.bring_back(role)
     assert_traffic(both)
     assert float(survivor.output("cat /proc/uptime").split()[0]) > before
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import conftest
-from lablib import endpoint, pair, topology, traffic, vntb
+from lablib import pair, topology, traffic, vntb
 
 MIB = 1 << 20
 
@@ -147,17 +147,13 @@ def test_no_complaint_of_either_kernel(both):
 
 def test_endpoint_is_restarted(both):
     vntb.detach(both.rc, both.topology)
-    endpoint.restart(both.ep, both.topology)
-    both.connect()
-    vntb.join(both.ep, both.rc, both.topology)
+    both.reform()
     assert_traffic(both)
 
 
 def test_rc_is_killed_and_comes_back(both):
     both.rc.kill()
-    endpoint.restart(both.ep, both.topology)
-    both.connect()
-    vntb.join(both.ep, both.rc, both.topology)
+    both.bring_back("rc")
     assert_traffic(both)
 
 
@@ -166,6 +162,5 @@ def test_ep_is_killed_and_comes_back(both):
     # The function stays and reads all ones; the RC's guest goes on.
     assert both.rc.output("od -An -tx4 -N4 /sys/bus/pci/devices/"
                           "0000:01:00.0/config").strip() == "ffffffff"
-    both.revive("ep")
-    both.form()
+    both.bring_back("ep")
     assert_traffic(both)
