@@ -60,6 +60,7 @@ void ntb_edma_qp_stop(struct ntb_edma_qp *qp);
 int ntb_edma_qp_post(struct ntb_edma_qp *qp, void *cb, void *buf,
 		     unsigned int len);
 void *ntb_edma_qp_unpost(struct ntb_edma_qp *qp, unsigned int *len);
+unsigned int ntb_edma_qp_lose(struct ntb_edma_qp *qp);
 int ntb_edma_qp_send(struct ntb_edma_qp *qp, void *cb, void *buf,
 		     unsigned int len);
 unsigned int ntb_edma_qp_tx_free(struct ntb_edma_qp *qp);

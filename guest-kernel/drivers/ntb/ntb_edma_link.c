@@ -554,8 +554,7 @@ static void ntb_edma_wait_for_peer(struct ntb_edma_qp *qp)
 /* May the peer still write to posted buffers? The queue is stopped. */
 bool ntb_edma_queue_held(struct ntb_edma_qp *qp)
 {
-	if (qp->held && (!READ_ONCE(qp->edma->linked) ||
-			 ntb_link_is_up(qp->edma->ntb, NULL, NULL) != 1 ||
+	if (qp->held && (ntb_link_is_up(qp->edma->ntb, NULL, NULL) != 1 ||
 			 ntb_edma_peer_word(qp) != qp->held))
 		qp->held = 0;
 

@@ -352,6 +352,28 @@ void *ntb_edma_qp_unpost(struct ntb_edma_qp *qp, unsigned int *len)
 }
 EXPORT_SYMBOL_NS_GPL(ntb_edma_qp_unpost, "NTB_EDMA");
 
+/**
+ * ntb_edma_qp_lose() - forget receive buffers that cannot be taken back
+ * @qp:		The queue pair, stopped.
+ *
+ * A peer that does not answer may write to them for ever: they stay mapped and
+ * are never freed.
+ *
+ * Context: Any.
+ * Return: the number of buffers.
+ */
+unsigned int ntb_edma_qp_lose(struct ntb_edma_qp *qp)
+{
+	unsigned int lost;
+
+	guard(spinlock_irqsave)(&qp->rx_lock);
+	lost = qp->rx_posted - qp->rx_next;
+	qp->rx_posted = qp->rx_next;
+
+	return lost;
+}
+EXPORT_SYMBOL_NS_GPL(ntb_edma_qp_lose, "NTB_EDMA");
+
 void ntb_edma_queue_init(struct ntb_edma_qp *qp)
 {
 	unsigned int i;

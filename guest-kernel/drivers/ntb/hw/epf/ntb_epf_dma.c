@@ -285,11 +285,14 @@ static int ntb_epf_dma_delete(struct ntb_epf_dma *dma)
  * ntb_epf_dma_attach() - make the engine's device
  * @dma: the engine, with interrupts
  *
- * On return a driver has bound to the device, or it is known, and has been
+ * On success a driver has bound to the device, or it is known, and has been
  * said, that none will. The caller sees to it that this does not run at the
  * same time as ntb_epf_dma_detach().
+ *
+ * Return: 0, -EBUSY while a client keeps channels of the last link, or another
+ * error number: try again later.
  */
-void ntb_epf_dma_attach(struct ntb_epf_dma *dma)
+int ntb_epf_dma_attach(struct ntb_epf_dma *dma)
 {
 	struct device *dev = &dma->pdev->dev;
 	struct pci_ep_dma_dev *edev;
@@ -297,23 +300,23 @@ void ntb_epf_dma_attach(struct ntb_epf_dma *dma)
 	guard(mutex)(&dma->lock);
 
 	if (dma->open)
-		return;
+		return 0;
 
 	/* The endpoint may have reset the engine: it is always probed anew. */
 	if (ntb_epf_dma_delete(dma)) {
-		dev_warn(dev, "Channels of the last link are still in use\n");
-		return;
+		dev_warn_once(dev, "Channels of the last link are still in use\n");
+		return -EBUSY;
 	}
 
 	if (!dma->nr_irqs) {
 		dev_warn(dev, "No interrupt is left for the DMA engine\n");
-		return;
+		return 0;
 	}
 
 	edev = ntb_epf_dma_add_dev(dma);
 	if (IS_ERR(edev)) {
-		dev_err(dev, "No device for the DMA engine: %pe\n", edev);
-		return;
+		dev_err_once(dev, "No device for the DMA engine: %pe\n", edev);
+		return PTR_ERR(edev);
 	}
 
 	dma->edev = edev;
@@ -324,6 +327,8 @@ void ntb_epf_dma_attach(struct ntb_epf_dma *dma)
 			 edev->type);
 
 	dma->open = true;
+
+	return 0;
 }
 EXPORT_SYMBOL_GPL(ntb_epf_dma_attach);
 

@@ -19,7 +19,7 @@ void ntb_epf_dma_exit(struct ntb_epf_dma *dma);
 unsigned int ntb_epf_dma_nr_chans(const struct ntb_epf_dma *dma);
 void ntb_epf_dma_set_irqs(struct ntb_epf_dma *dma, unsigned int first_vector,
 			  unsigned int nr_irqs);
-void ntb_epf_dma_attach(struct ntb_epf_dma *dma);
+int ntb_epf_dma_attach(struct ntb_epf_dma *dma);
 int ntb_epf_dma_detach(struct ntb_epf_dma *dma);
 int ntb_epf_dma_chan_count(struct ntb_epf_dma *dma);
 struct dma_chan *ntb_epf_dma_request_chan(struct ntb_epf_dma *dma,
