@@ -34,6 +34,10 @@ _SKIPPED = "src.skipped"
 _FICLONE = 0x40049409
 
 
+class DoesNotApply(ui.LabError):
+    """A tree is too different for a patch of the lab's series."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Series:
     """What the lab adds to a kernel: patches in order, whole new files."""
@@ -185,7 +189,7 @@ def _apply(base: Path, tree: Path, own: Series, version: str) -> list[str]:
             if patch not in there and not (_patch(folder, patch, "--dry-run")
                                            and _patch(folder, patch)):
                 own_name = patch.relative_to(own.top)
-                raise ui.LabError(
+                raise DoesNotApply(
                     f"guest-kernel/{own_name} does not apply to Linux "
                     f"{version}: mend it, take it away, or use a tree that "
                     f"has it (log: {paths.LOGS / LOG})")

@@ -19,11 +19,20 @@ sys.path.insert(0, str(REPO))
 # before lablib.state is imported.
 os.environ["VNTB_LAB_RUN_DIR"] = str(REPO / "build" / "run-tests")
 
-from lablib import (cache, kernel_needs, pair, selftests,  # noqa: E402
-                    setup, stock_qemu, topology, traffic)
+from lablib import (cache, kernel_needs, kernel_tree,  # noqa: E402
+                    pair, selftests, setup, stock_qemu, topology, traffic)
 
+NO_KMEMLEAK = "this kernel has no kmemleak: that is for --kernel-debug"
 OPTIONS = {"net": False, "gdb": False, "trace": None, "append": None,
            "msi_parent": True}
+
+
+def _end(_signal, _frame):
+    """Ended from outside: the fixtures still take down what they started."""
+    raise KeyboardInterrupt
+
+
+signal.signal(signal.SIGTERM, _end)
 
 
 @functools.cache
@@ -34,6 +43,14 @@ def ensured(patched=False):
     words = os.environ.get("VNTB_LAB_OPTIONS", "")
     return setup.ensure(parser.parse_args(shlex.split(words)),
                         patched=patched)
+
+
+def patched():
+    """ensured(True); skips the test where the patches do not apply."""
+    try:
+        return ensured(True)
+    except kernel_tree.DoesNotApply as e:
+        pytest.skip(str(e))
 
 
 def pytest_generate_tests(metafunc):
@@ -73,7 +90,7 @@ def built():
 @pytest.fixture(scope="session")
 def patched_built():
     """The same with the patched kernel; `./lab test` has made it before."""
-    return ensured(True)
+    return patched()
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +129,7 @@ def make_pair(built, two_vm):
     def make(tp=two_vm, **changes):
         made = built
         if tp.patched:
-            made = ensured(True)
+            made = patched()
             try:
                 kernel_needs.check(made, tp)
             except kernel_needs.Lacking as e:

@@ -13,6 +13,7 @@ import re
 
 import pytest
 
+import conftest
 from lablib import (endpoint, guest_script, kernel_log, netdev, observed,
                     topology, traffic, vntb)
 
@@ -82,6 +83,17 @@ def assert_traffic(both, mib=8):
         assert traffic.ping(source, to, 10).received == 10
         file = traffic.transfer(source, to, mib)
         assert file.received_sha256 == file.sent_sha256
+
+
+def await_packets(vm, count):
+    """Traffic flows, however slow the guests are."""
+    start = netdev.queues(vm)
+    for _ in range(120):
+        vm.run("busybox sleep 1")
+        moved = netdev.counted(vm, "tx_pkts", start)
+        if sum(moved.values()) > count:
+            return
+    raise AssertionError(f"{moved} packets of {vm.role} in two minutes")
 
 
 def test_bring_up(both):
@@ -203,8 +215,40 @@ await 30 told || fail "the kernel does not say that the link is refused"
         vntb.detach(both.rc, tp)
         both.reform()
     for vm in (both.ep, both.rc):
+        kernel_log.check(vm)
         vm.run("dmesg -C")
     assert_traffic(both)
+
+
+def test_the_host_driver_is_unbound_under_traffic(both):
+    """
+    The endpoint has stopped its engine before the host frees what it has
+    posted.
+    """
+    tp = both.topology
+    function = endpoint.find(both.rc, tp)
+    driver = "/sys/bus/pci/drivers/ntb_hw_epf"
+    for _ in range(3):
+        traffic.listen(both.rc, 5998, "iperf3 -s -p 5998 -1", "/tmp/u.log")
+        both.ep.run(f"setsid iperf3 -p 5998 -c {both.rc.spec.address.ip} "
+                    "-t 300 -P 4 --bidir >/tmp/u.log 2>&1 </dev/null &")
+        await_packets(both.ep, 500)
+        both.rc.run(f"echo {function} >{driver}/unbind")
+        await_provider(both.rc, False)
+        for vm in (both.ep, both.rc):
+            vm.run("pkill -KILL iperf3", check=False)
+            assert "does not stop" not in vm.output("dmesg")
+            assert "not confirmed" not in vm.output("dmesg")
+        both.rc.run(f"echo {function} >{driver}/bind")
+        vntb.join(both.ep, both.rc, tp)
+        traffic.first_ping(both.rc, both.ep)
+    assert_traffic(both)
+
+
+@pytest.mark.parametrize("role", ["ep", "rc"])
+def test_nothing_has_leaked(both, role):
+    if not kernel_log.check_leaks(both.vm(role)):
+        pytest.skip(conftest.NO_KMEMLEAK)
 
 
 @pytest.mark.parametrize("role", ["ep", "rc"])
@@ -216,14 +260,7 @@ def test_a_side_is_killed_under_traffic_and_returns(both, role):
     traffic.listen(victim, 5999, "iperf3 -s -p 5999 -1", "/tmp/kill.log")
     survivor.run(f"setsid iperf3 -p 5999 -c {victim.spec.address.ip} -t 300 "
                  "-P 4 --bidir >/tmp/kill.log 2>&1 </dev/null &")
-    # Traffic flows before the end comes, however slow the guests are.
-    start = netdev.queues(survivor)
-    for _ in range(120):
-        survivor.run("busybox sleep 1")
-        moved = netdev.counted(survivor, "tx_pkts", start)
-        if sum(moved.values()) > 500:
-            break
-    assert sum(moved.values()) > 500, survivor.output("cat /tmp/kill.log")
+    await_packets(survivor, 500)
     victim.kill()
     if role == "ep":
         await_provider(survivor, False)
@@ -231,8 +268,4 @@ def test_a_side_is_killed_under_traffic_and_returns(both, role):
     both.bring_back(role)
     assert_traffic(both)
     assert float(survivor.output("cat /proc/uptime").split()[0]) > before
-
-
-@pytest.mark.parametrize("role", ["ep", "rc"])
-def test_nothing_leaks(both, role):
-    kernel_log.check_leaks(both.vm(role))
+    kernel_log.check_leaks(survivor)
