@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The netdev of the NTB in a guest: its queues, its MTU, their counters."""
 
-import contextlib
 import dataclasses
 import re
 import secrets
-from typing import Iterator
 
 from lablib import vntb
 from lablib.agent import CommandError
@@ -144,14 +142,3 @@ cat {log}; rm {log}""", timeout + 10)
     values = dict(zip(said.split()[::2], map(int, said.split()[1::2])))
     return Sequence(sent=flows * count, backlog=_backlog_drops(to) - before,
                     **values)
-
-
-@contextlib.contextmanager
-def background(vm: Vm, command: str) -> Iterator[None]:
-    """Run shell @command in the guest for the length of the block."""
-    pid = vm.output(f"setsid sh -c '{command}' >/tmp/background.log 2>&1 "
-                    "</dev/null & echo $!")
-    try:
-        yield
-    finally:
-        vm.run(f"kill -- -{pid}", check=False)

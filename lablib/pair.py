@@ -24,10 +24,10 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--topology", metavar="NAME", default=topology.DEFAULT,
                         help="a topology of configs/topologies, or a .toml "
                              "file (default: %(default)s)")
-    parser.add_argument("--timeout", metavar="S", type=float,
+    parser.add_argument("--timeout", metavar="S", type=ui.time_limit,
                         default=BOOT_TIMEOUT,
-                        help="seconds a guest may take to boot, and the link "
-                             "to come up (default: %(default)g)")
+                        help="seconds a guest may take to boot, and each step "
+                             "of forming the NTB (default: %(default)g)")
     parser.add_argument("--net", action="store_true",
                         help="give each VM a user network (libslirp)")
     parser.add_argument("--gdb", action="store_true",
@@ -130,15 +130,14 @@ class Pair:
 
     def form(self, timeout: float = BOOT_TIMEOUT) -> None:
         """Form what the topology is for over the cable: NTB, endpoint test."""
-        limit = min(timeout, 60)
         has_ntb = self.topology.has_ntb
         with ui.step("form the NTB" if has_ntb else "bind the endpoint test"):
-            endpoint.configure(self.ep, self.topology, limit)
+            endpoint.configure(self.ep, self.topology, timeout)
             self.connect(timeout)
             if has_ntb:
-                vntb.join(self.ep, self.rc, self.topology, limit)
+                vntb.join(self.ep, self.rc, self.topology, timeout)
             else:
-                pci_endpoint.join(self.rc, self.topology, limit)
+                pci_endpoint.join(self.rc, self.topology, timeout)
 
     def revive(self, role: str, timeout: float = BOOT_TIMEOUT) -> None:
         """Start the VM @role, also after a kill(); returns when it is up."""

@@ -5,7 +5,7 @@ import json
 import socket
 import time
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from lablib.ui import LabError
 
@@ -16,14 +16,12 @@ class QmpError(LabError):
 
 class Qmp:
     """
-    A connection to the monitor of a QEMU.  One thread at a time.
-
-    Events that arrive while something else is awaited are kept in @events.
+    A connection to the monitor of a QEMU.  One thread at a time.  Nobody
+    listens to events.
     """
 
     def __init__(self, path: Path, timeout: float = 10.0) -> None:
         self.path = path
-        self.events: list[dict[str, Any]] = []
         self._buffer = b""
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -85,31 +83,12 @@ class Qmp:
         deadline = time.monotonic() + timeout
         while True:
             message = self._receive(deadline)
-            if "event" in message:
-                self.events.append(message)
-            elif "error" in message:
+            if "error" in message:
                 raise QmpError(f"QEMU refused {command}: "
                                f"{message['error']['desc']}")
-            elif "return" in message:
+            if "return" in message:
                 return message["return"]
 
     def get(self, path: str, name: str) -> Any:
         """The property @name of the QOM object at @path."""
         return self.execute("qom-get", path=path, property=name)
-
-    def wait_event(self, name: str, timeout: float) -> Optional[dict[str, Any]]:
-        """The next event called @name, None when @timeout seconds pass."""
-        deadline = time.monotonic() + timeout
-        while True:
-            for event in self.events:
-                if event["event"] == name:
-                    self.events.remove(event)
-                    return event
-            try:
-                message = self._receive(deadline)
-            except QmpError:
-                if time.monotonic() >= deadline:
-                    return None
-                raise
-            if "event" in message:
-                self.events.append(message)

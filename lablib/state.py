@@ -32,6 +32,7 @@ RESULTS = RUN / "results" if _OWN else paths.RESULTS
 
 _LOCK = RUN / "lock"
 _STATE = RUN / "state.json"
+_TESTS_LOCK = paths.BUILD / "test.lock"
 
 
 def _start_time(pid: int, zombies: bool = False) -> Optional[int]:
@@ -200,10 +201,10 @@ class Lock:
         self.fd = fd
 
     @staticmethod
-    def take() -> Optional["Lock"]:
+    def take(path: Path = _LOCK) -> Optional["Lock"]:
         """Take the lock; None when another lab has it."""
-        paths.ensure_dir(RUN)
-        fd = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        paths.ensure_dir(path.parent)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -237,6 +238,15 @@ def claim() -> Lock:
         left.end(0)
         left.forget()
         ui.note("lab: cleared away what a lab that ended abruptly had left")
+    return lock
+
+
+def claim_tests() -> Lock:
+    """The right to run the tests of this checkout, or to remove its build/."""
+    lock = Lock.take(_TESTS_LOCK)
+    if lock is None:
+        raise LabError("`./lab test` runs in this checkout: wait for its end, "
+                       "or use a checkout of your own (`git worktree add`)")
     return lock
 
 

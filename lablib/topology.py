@@ -191,6 +191,9 @@ def _vm(root: _Table, role: str, has_ntb: bool) -> Vm:
             if role == "ep" else None,
             qemu=table.take("qemu", str, "lab"),
             parameters=_parameters(table))
+    if has_ntb and role == "rc" and not modules:
+        raise table.error("'modules' should name at least the driver of the "
+                          "function")
     if vm.qemu not in (("lab", "stock") if role == "rc" else ("lab",)):
         raise table.error(f"has no 'qemu' called \"{vm.qemu}\"")
     if not 1 <= vm.cpus <= 16:
@@ -206,6 +209,12 @@ def _function(root: _Table) -> Function:
     function = Function(driver=table.take("driver", str),
                         header=table.table("header").numbers(),
                         attributes=table.table("attributes").numbers())
+    for key in ("vendorid", "deviceid"):
+        if not 0 <= function.header.get(key, -1) <= 0xffff:
+            raise table.error(f"'header' should have a '{key}', 0 to 0xffff")
+    for key, value in {**function.header, **function.attributes}.items():
+        if not 0 <= value < 1 << 64:
+            raise table.error(f"'{key}' should be 0 or more, in 64 bits")
     if not re.fullmatch(r"\w+", function.driver):
         raise table.error(f"'{function.driver}' is no name of a function "
                           "driver")

@@ -96,10 +96,13 @@ done
 echo "answers: $(($(answers) - before))"
 """, timeout=count + 60, check=False)
     answers = re.search(r"^answers: (\d+)$", result.stdout, re.M)
-    if "packets transmitted" not in result.stdout or not answers:
+    sent = re.search(r"(\d+) packets transmitted", result.stdout)
+    if not sent or not answers:
         raise LabError(f"ping in {source.role} said: "
                        f"{(result.stderr or result.stdout).strip()[-200:]}")
     times = re.findall(r"icmp_seq=\d+ .*time=([\d.]+) ms", result.stdout)
+    # An answer to a first_ping() may come late and is one too many.
+    count = int(sent[1])
     return Ping(count, min(int(answers[1]), count), [float(t) for t in times])
 
 
@@ -151,10 +154,15 @@ def _run(vm: Vm, command: str, meanwhile: Optional[Callable[[], None]],
     with contextlib.closing(vm.session()) as own, \
             concurrent.futures.ThreadPoolExecutor(1) as pool:
         future = pool.submit(own.run, command, timeout, check=check)
-        while True:
-            meanwhile()
-            if future.done():
-                return future.result()
+        try:
+            while True:
+                meanwhile()
+                if future.done():
+                    return future.result()
+        except BaseException:
+            # The pool would wait for what may never end now.
+            vm.run("pkill iperf3; pkill tcp-file", check=False)
+            raise
 
 
 def iperf(source: Vm, to: Vm, protocol: str, seconds: int = 10,

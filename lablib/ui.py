@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the launcher says to a person: progress, notes and errors."""
 
+import argparse
 import contextlib
+import re
 import sys
 import threading
 import time
@@ -160,3 +162,20 @@ def warn(text: str) -> None:
 def error(text: str) -> None:
     """Print the closing line of a command that failed."""
     _screen.say(f"lab: error: {text}")
+
+
+def whole_seconds(text: str) -> int:
+    """The argument of an option: a length of time in whole seconds."""
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds "
+                                         "from 1 to 9999")
+    return int(text)
+
+
+def time_limit(text: str) -> float:
+    """The argument of an option: a limit in seconds, a day at most."""
+    if not re.fullmatch(r"[0-9]{1,5}(\.[0-9]+)?", text) or \
+            not 0 < float(text) <= 86400:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time limit: more "
+                                         "than 0, up to 86400 seconds")
+    return float(text)

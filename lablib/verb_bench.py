@@ -22,10 +22,10 @@ def names() -> list[str]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of bench."""
     pair.add_arguments(parser)
-    parser.add_argument("--seconds", type=int, default=3, metavar="S",
+    parser.add_argument("--seconds", type=ui.whole_seconds, default=3, metavar="S",
                         help="length of each sample of bench netdev "
                              "(default: %(default)s)")
-    parser.add_argument("--cpus", type=int, metavar="N",
+    parser.add_argument("--cpus", type=int, choices=range(1, 9), metavar="N",
                         help="vCPUs of each VM of bench netdev (default: what "
                              "the host can run at once, at most the "
                              "topology's)")
@@ -52,17 +52,14 @@ def _table(rows: list[dict[str, Any]]) -> str:
         f"{r['unit']})" for r in rows)
 
 
-def _with_pair(args: argparse.Namespace, built: Any,
-               benches: list[types.ModuleType]) -> list[dict[str, Any]]:
-    tp = topology.load_ntb(args.topology)
-    kernel_needs.check(built, tp)
-    rows = []
+def _with_pair(args: argparse.Namespace, tp: topology.Topology, built: Any,
+               benches: list[types.ModuleType], rows: list[dict[str, Any]]
+               ) -> None:
     with pair.running(tp, pair.options_of(args, tp), built) as both:
         both.boot(args.timeout)
         both.form(args.timeout)
         for bench in benches:
             rows += bench.run(both)
-    return rows
 
 
 def _chosen(args: argparse.Namespace) -> list[types.ModuleType]:
@@ -85,18 +82,25 @@ def _chosen(args: argparse.Namespace) -> list[types.ModuleType]:
 def main(args: argparse.Namespace) -> int:
     """Run the verb; returns the exit status."""
     benches = _chosen(args)
-    built = setup.ensure(args)
+    tp = topology.load_ntb(args.topology)
     # A bench brings up what it needs by itself, or shares a formed pair.
     sharing = [b for b in benches if getattr(b, "NEEDS_PAIR", False)]
-    rows = []
-    for bench in benches:
-        if getattr(bench, "NEEDS_ARGUMENTS", False):
-            rows += bench.run(args)
-        elif bench not in sharing:
-            rows += bench.run(built)
+    built = setup.ensure(args, patched=bool(sharing) and tp.patched)
     if sharing:
-        rows += _with_pair(args, built, sharing)
-    path = state.write_result("bench", rows)
+        kernel_needs.check(built, tp)
+    state.claim().release()
+    rows: list[dict[str, Any]] = []
+    try:
+        for bench in benches:
+            if getattr(bench, "NEEDS_ARGUMENTS", False):
+                rows += bench.run(args)
+            elif bench not in sharing:
+                rows += bench.run(built)
+        if sharing:
+            _with_pair(args, tp, built, sharing, rows)
+    finally:
+        # What was measured before something failed is kept.
+        path = state.write_result("bench", rows)
     print(json.dumps(rows, indent=2) if args.json else _table(rows))
     if not args.json:
         print(f"results: {path}")

@@ -14,7 +14,8 @@ from lablib import cache, paths, state, ui
 
 # What setup puts in the cache.
 _SHARED = ("debian", "downloads", "guest-modules", "guest-tools", "kernel",
-           "kernel-image", "qemu", "rootfs", "sources")
+           "kernel-image", "qemu", "rootfs", "selftests", "sources",
+           "stock-qemu")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,8 +45,9 @@ def main(args: argparse.Namespace) -> int:
         with cache.locked():
             removed += _remove(cache.unused(args.old))
     elif paths.BUILD.is_dir():
-        # Refuses while VMs of this checkout run.
+        # Refuses while VMs or tests of this checkout run.
         state.claim().release()
+        state.claim_tests().release()
         removed += _remove([paths.BUILD])
     if args.all:
         with cache.locked():

@@ -23,7 +23,7 @@ _TIMED_OUT = 124
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of exec; they come before the VM."""
-    parser.add_argument("--timeout", type=float, metavar="S",
+    parser.add_argument("--timeout", type=ui.time_limit, metavar="S",
                         help="kill the command after S seconds; the exit "
                              "status is 124 then")
     parser.add_argument("vm", choices=("ep", "rc"), help="where")

@@ -4,7 +4,6 @@
 import argparse
 import dataclasses
 import json
-import re
 import time
 from typing import Any
 
@@ -18,19 +17,12 @@ FILE_MIB = 256
 TRAPPED_FILE_MIB = 16
 
 
-def _seconds(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds "
-                                         "from 1 to 9999")
-    return int(text)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of run."""
     pair.add_arguments(parser)
     parser.add_argument("--keep", action="store_true",
                         help="leave the VMs running (`./lab down` ends them)")
-    parser.add_argument("--seconds", type=_seconds, default=10, metavar="S",
+    parser.add_argument("--seconds", type=ui.whole_seconds, default=10, metavar="S",
                         help="length of each iperf3 run (default: "
                              "%(default)s)")
 

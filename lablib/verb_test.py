@@ -9,8 +9,8 @@ import contextlib
 import json
 import sys
 
-from lablib import (kernel_tree, paths, setup, test_guest, test_lint,
-                    test_qtest, testrunner, ui)
+from lablib import (kernel_tree, paths, setup, state, test_guest,
+                    test_lint, test_qtest, testrunner, ui)
 
 _OWN = {
     "lint": "style of C, Python and shell, kernel drivers and patches",
@@ -83,6 +83,7 @@ def main(args: argparse.Namespace) -> int:
         if name not in known:
             raise ui.LabError(f"no suite '{name}'; the suites are: "
                               f"{', '.join(known)}")
+    lock = state.claim_tests()
     # With --json, stdout carries nothing but the result.
     with contextlib.ExitStack() as stack:
         if args.json:
@@ -99,6 +100,7 @@ def main(args: argparse.Namespace) -> int:
                 ui.note(f"{e}; tests of the patched kernel are skipped")
         status = testrunner.close([_run(name, args, built)
                                    for name in chosen])
+    lock.release()
     if args.json:
         result = (paths.RESULTS / "test.json").read_text(encoding="utf-8")
         print(json.dumps(json.loads(result), indent=2))

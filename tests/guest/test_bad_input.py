@@ -317,10 +317,38 @@ def test_up_that_is_killed_is_not_taken_for_a_lab(launcher):
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "ten"])
-def test_iperf3_of_no_length(launcher, seconds):
-    done = launcher.run("run", "--seconds", seconds)
+@pytest.mark.parametrize("verb", ["run", "bench"])
+def test_iperf3_of_no_length(launcher, verb, seconds):
+    done = launcher.run(verb, "--seconds", seconds)
     assert done.returncode == 2
     assert "1 to 9999" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "inf", "nan", "1e10", "86401"])
+def test_time_limit_that_is_none(launcher, limit):
+    for words in (("run", "--timeout", limit),
+                  ("exec", "--timeout", limit, "rc", "true")):
+        done = launcher.run(*words)
+        assert done.returncode == 2
+        assert "86400" in done.stderr.splitlines()[-1]
+
+
+def test_bench_does_not_measure_for_what_must_fail(launcher):
+    done = launcher.run("bench", "--cpus", "0", "netdev")
+    assert done.returncode == 2 and "--cpus" in done.stderr
+    line = closing_line(launcher.run("bench", "--topology", "three-vm"))
+    assert "three-vm" in line
+
+
+@pytest.mark.parametrize("old, new, word", [
+    ("vendorid = 0x1912\n", "", "vendorid"),
+    ("deviceid = 0x0030", "deviceid = 0x100000000", "deviceid"),
+    ("mw1 = 0x100000", "mw1 = -1", "mw1"),
+    ('["ntb_hw_epf", "ntb_transport", "ntb_netdev"]', "[]", "modules")])
+def test_function_that_cannot_be(launcher, tmp_path, old, new, word):
+    file = topology_file(tmp_path, old, new)
+    line = closing_line(launcher.run("run", "--topology", file))
+    assert file in line and word in line
 
 
 def test_option_of_exec_behind_the_vm(launcher):
