@@ -6,11 +6,13 @@ import re
 from lablib.vm import Vm
 
 # What KASAN, lockdep and DMA-API debugging find are a BUG: or a WARNING:.
-# They and kmemleak name themselves when they start, too.
+# They and kmemleak name themselves when they start, too. What a device writes
+# to memory that is free is seen when that is allocated again: "pagealloc:".
 _TROUBLE = re.compile(
     r"Oops|Internal error|BUG:|Call trace|WARNING:|DMA-API: .*(error|driver)|"
     r"ODEBUG:|INFO: task .* blocked|INFO: trying to register|"
     r"suspected memory leak|kmemleak: .*(disabled|Cannot|Error)|"
+    r"pagealloc: (memory corruption|single bit error)|"
     r"Freeing item from non-empty|NETDEV WATCHDOG|refcount_t:")
 _LEAKS = "/sys/kernel/debug/kmemleak"
 # Lines of the log that a report gets

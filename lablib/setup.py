@@ -50,6 +50,8 @@ class Built:
     initramfs: Path
     # What the user wants to play the RC where that is not ours.
     rc_qemu: Optional[Path]
+    # Words for the kernel command line without which it does not check.
+    kernel_words: str = ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -185,4 +187,5 @@ def ensure(opts: argparse.Namespace, sanitizer: Optional[str] = None,
         benches=qemu.benches, qemu_version=qemu.version, kernel=kernel.image,
         kernel_release=kernel.release, kernel_src=kernel.source,
         kernel_missing=kernel.missing, vmlinux=kernel.vmlinux,
-        modules=kernel.modules, initramfs=initramfs, rc_qemu=opts.rc_qemu)
+        modules=kernel.modules, initramfs=initramfs, rc_qemu=opts.rc_qemu,
+        kernel_words="page_poison=1" if opts.kernel_debug else "")

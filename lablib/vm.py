@@ -167,7 +167,7 @@ class Vm:
         words = [f"{module}.{name}={value}"
                  for module, values in self.spec.parameters.items()
                  for name, value in values.items()]
-        words.append(self.st.options.get("append"))
+        words += [self.built.kernel_words, self.st.options.get("append")]
         return _KERNEL_WORDS[self.role] + "".join(f" {word}" for word in words
                                                   if word)
 
