@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import sys
+from typing import Optional
 
 from lablib import (kernel_tree, paths, setup, state, test_guest,
                     test_lint, test_qtest, testrunner, ui)
@@ -50,7 +51,7 @@ def _options(args: argparse.Namespace) -> list[str]:
 
 
 def _run(name: str, args: argparse.Namespace,
-         built: setup.Built) -> testrunner.Suite:
+         built: Optional[setup.Built]) -> testrunner.Suite:
     suite = testrunner.Suite(name)
     with testrunner.timed(suite):
         if name == "lint":
@@ -88,12 +89,13 @@ def main(args: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         if args.json:
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        built = setup.ensure(args)
         chosen = args.suites or default
         guest = test_guest.suites()
+        wanting = [name for name in chosen
+                   if name in guest and test_guest.wants_patches(guest[name])]
         # A suite that says nothing while a kernel is built counts as hung.
-        if any(test_guest.wants_patches(guest[name]) for name in chosen
-               if name in guest):
+        built = setup.ensure(args) if wanting != chosen else None
+        if wanting:
             try:
                 setup.ensure(args, patched=True)
             except kernel_tree.DoesNotApply as e:

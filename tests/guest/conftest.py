@@ -120,16 +120,15 @@ def both(built, two_vm, ntb_kernel):
 
 
 @pytest.fixture(scope="session")
-def make_pair(built, two_vm):
+def make_pair(two_vm):
     """
     Context managers of pairs that differ: make_pair(msi_parent=False). The
     first argument is another topology than two-vm. It skips the test when the
     topology wants a patched kernel and that cannot do what it is for.
     """
     def make(tp=two_vm, **changes):
-        made = built
+        made = patched() if tp.patched else ensured()
         if tp.patched:
-            made = patched()
             try:
                 kernel_needs.check(made, tp)
             except kernel_needs.Lacking as e:

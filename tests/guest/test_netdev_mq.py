@@ -17,7 +17,7 @@ FLOWS = 96
 
 @pytest.fixture(scope="module", params=["two-vm-mq", "two-vm-edma"])
 def both(request, make_pair):
-    """A pair on each transport; both have the kernel of patched_built."""
+    """A pair on each transport; patched_built is what both topologies want."""
     with make_pair(topology.load(request.param)) as running:
         running.boot()
         running.form()
