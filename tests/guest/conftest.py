@@ -35,6 +35,20 @@ def _end(_signal, _frame):
 signal.signal(signal.SIGTERM, _end)
 
 
+def ways(both):
+    """Sender and receiver, for either direction."""
+    return ((both.ep, both.rc), (both.rc, both.ep))
+
+
+def assert_traffic(both, mib=8):
+    """Pings and a file of @mib MiB cross both ways."""
+    for source, to in ways(both):
+        traffic.first_ping(source, to)
+        ping = traffic.ping(source, to, 10)
+        assert (ping.sent, ping.received) == (10, 10)
+        assert traffic.transfer(source, to, mib).ok()
+
+
 @functools.cache
 def ensured(patched=False):
     """What setup made, for the options that `./lab test` was given."""

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from conftest import ways
 from lablib import guest_module, traffic, vntb, window
 
 
@@ -16,10 +17,6 @@ def interrupts(vm, what):
             counts = re.match(r"\s*\S+:((?:\s+\d+)+)", line)
             total += sum(map(int, counts[1].split())) if counts else 0
     return total
-
-
-def ways(both):
-    return ((both.ep, both.rc), (both.rc, both.ep))
 
 
 def test_ep_has_an_endpoint_controller(both):

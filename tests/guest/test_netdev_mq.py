@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from conftest import ways
 from lablib import kernel_log, netdev, topology, traffic, vntb
 from lablib.agent import CommandError
 
@@ -33,10 +34,6 @@ def four(both):
     netdev.set_both_channels(both.ep, both.rc, 1)
     vntb.await_carrier(both.ep)
     vntb.await_carrier(both.rc)
-
-
-def ways(both):
-    return ((both.ep, both.rc), (both.rc, both.ep))
 
 
 def packets(vm, key, before):

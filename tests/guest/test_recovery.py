@@ -3,20 +3,11 @@
 
 import pytest
 
-from lablib import traffic
+from conftest import assert_traffic
 
 
 def uptime(vm):
     return float(vm.output("cat /proc/uptime").split()[0])
-
-
-def assert_traffic(both):
-    for source, to in ((both.ep, both.rc), (both.rc, both.ep)):
-        traffic.first_ping(source, to)
-        ping = traffic.ping(source, to, 10)
-        assert (ping.sent, ping.received) == (10, 10)
-    file = traffic.transfer(both.rc, both.ep, 8)
-    assert file.ok()
 
 
 def await_function(rc, there):

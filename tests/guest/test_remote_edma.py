@@ -14,6 +14,7 @@ import re
 import pytest
 
 import conftest
+from conftest import assert_traffic, ways
 from lablib import (endpoint, guest_script, kernel_log, netdev, observed,
                     topology, traffic, vntb)
 
@@ -54,10 +55,6 @@ def sane(both):
         kernel_log.check(vm)
 
 
-def ways(both):
-    return ((both.ep, both.rc), (both.rc, both.ep))
-
-
 def provider(rc):
     """The dmaengine devices of the RC that are not platform devices."""
     return rc.run("for d in /sys/class/dma/dma*chan*; do "
@@ -75,14 +72,6 @@ until {'there' if there else '! there'}; do
 	[ $((n -= 1)) -gt 0 ] || exit 1
 	busybox usleep 10000
 done""")
-
-
-def assert_traffic(both, mib=8):
-    for source, to in ways(both):
-        traffic.first_ping(source, to)
-        assert traffic.ping(source, to, 10).received == 10
-        file = traffic.transfer(source, to, mib)
-        assert file.received_sha256 == file.sent_sha256
 
 
 def await_packets(vm, count):

@@ -6,6 +6,7 @@ A peer that writes nonsense into the rings of the transport by DMA.
 import pytest
 
 import conftest
+from conftest import assert_traffic
 from lablib import guest_script, kernel_log, topology, traffic, vntb
 
 # The block of queue pair 0 (ntb_edma_internal.h) is at the start of window 1.
@@ -29,13 +30,6 @@ def both(edma, make_pair):
         running.form()
         traffic.first_ping(running.rc, running.ep)
         yield running
-
-
-def assert_traffic(pair, mib=16):
-    for source, to in ((pair.ep, pair.rc), (pair.rc, pair.ep)):
-        traffic.first_ping(source, to)
-        assert traffic.ping(source, to, 10).received == 10
-        assert traffic.transfer(source, to, mib).ok()
 
 
 def window(rc):

@@ -9,6 +9,7 @@ import re
 import pytest
 
 import conftest
+from conftest import assert_traffic, ways
 from lablib import (endpoint, kernel_log, netdev, observed, topology, traffic,
                     vntb)
 
@@ -54,17 +55,6 @@ def sane(other):
     yield
     for vm in (other.ep, other.rc):
         kernel_log.check(vm)
-
-
-def ways(pair):
-    return ((pair.ep, pair.rc), (pair.rc, pair.ep))
-
-
-def assert_traffic(pair, mib=16):
-    for source, to in ways(pair):
-        traffic.first_ping(source, to)
-        assert traffic.ping(source, to, 10).received == 10
-        assert traffic.transfer(source, to, mib).ok()
 
 
 def copied(vm):
