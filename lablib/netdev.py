@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The netdev of the NTB in a guest: its queues, its MTU, their counters."""
 
+import contextlib
 import dataclasses
 import re
 import secrets
+from typing import Iterator
 
 from lablib import vntb
 from lablib.agent import CommandError
@@ -92,6 +94,23 @@ def set_mtu(vm: Vm, size: int) -> None:
     vm.output(f"ip link set {vntb.name(vm)} mtu {size}")
 
 
+@contextlib.contextmanager
+def known(source: Vm, to: Vm) -> Iterator[None]:
+    """
+    For the length of the block @source needs no ARP to send to @to.
+
+    Of what waits for ARP the kernel keeps little and counts nothing, and who
+    only sends asks again after half a minute: behind what fills the queue.
+    """
+    address = to.output(f"cat /sys/class/net/{vntb.name(to)}/address")
+    entry = f"{to.spec.address.ip} lladdr {address} dev {vntb.name(source)} nud"
+    source.output(f"ip neigh replace {entry} permanent")
+    try:
+        yield
+    finally:
+        source.run(f"ip neigh change {entry} stale", check=False)
+
+
 @dataclasses.dataclass
 class Sequence:
     """
@@ -120,9 +139,6 @@ def sequence(source: Vm, to: Vm, flows: int, count: int, size: int,
              timeout: int = 300) -> Sequence:
     """
     Send @count numbered datagrams of @size bytes on each of @flows.
-
-    A link that was down has forgotten the neighbour, and of what waits for
-    ARP the kernel keeps little and counts nothing: the address comes first.
     """
     first_ping(source, to)
     log = "/tmp/udp-seq." + secrets.token_hex(4)
@@ -130,8 +146,9 @@ def sequence(source: Vm, to: Vm, flows: int, count: int, size: int,
     shape = f"{flows} {count} {size}"
     listen(to, _SEQUENCE_PORT, f"udp-seq receive 0.0.0.0 {_SEQUENCE_PORT} {shape}",
            log, "udp")
-    source.run(f"udp-seq send {to.spec.address.ip} {_SEQUENCE_PORT} {shape}",
-               timeout=timeout)
+    with known(source, to):
+        source.run(f"udp-seq send {to.spec.address.ip} {_SEQUENCE_PORT} "
+                   f"{shape}", timeout=timeout)
     said = to.output(f"""
 n={timeout * 100}
 until grep -q received {log}; do

@@ -44,7 +44,8 @@ def packets(vm, key, before):
 
 def send_udp(source, to, port, count):
     """@count small datagrams to @port of the other side, one flow."""
-    source.run(f"udp-seq send {to.spec.address.ip} {port} 1 {count} 64")
+    with netdev.known(source, to):
+        source.run(f"udp-seq send {to.spec.address.ip} {port} 1 {count} 64")
 
 
 @pytest.fixture
