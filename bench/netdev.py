@@ -21,7 +21,8 @@ import re
 from typing import Any, Optional
 
 from lablib import (cache, endpoint, kernel_needs, kernel_tree, lan, netdev,
-                    pair, paths, plot, setup, topology, traffic, ui, vntb)
+                    pair, paths, plot, setup, state, topology, traffic, ui,
+                    vntb)
 from lablib.pair import Pair
 from lablib.topology import Topology
 from lablib.vm import Vm
@@ -123,7 +124,7 @@ def _edma(built: Any) -> Optional[Topology]:
     return tp
 
 
-def _measure(args: argparse.Namespace) -> _Bench:
+def _measure(args: argparse.Namespace, bench: _Bench) -> None:
     several = topology.load("two-vm-mq")
     try:
         built = setup.ensure(args, patched=True)
@@ -132,7 +133,6 @@ def _measure(args: argparse.Namespace) -> _Bench:
         ui.note(f"no figures of remote eDMA: {e}")
         built, edma = setup.ensure(args), None
     setups = {"memcpy": several, "edma": edma}
-    bench = _Bench(args.seconds)
     tp = _machine(several, True, topology.DMA_CHANNELS, args.cpus)
     options = pair.options_of(args, tp) | {"net": False, "lan": True}
     with pair.running(tp, options, built) as both:
@@ -152,7 +152,6 @@ def _measure(args: argparse.Namespace) -> _Bench:
         with pair.running(tp, options | {"msi_parent": False}, built) as both:
             both.boot(args.timeout)
             bench.sample_ntb("polled", both, several, queues)
-    return bench
 
 
 def _name(key: Key) -> str:
@@ -199,10 +198,16 @@ def _figure(values: dict[Key, float]) -> str:
     return plot.svg(names, panels)
 
 
-def run(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Measure all setups; returns the rows, draws bench-netdev.svg."""
-    bench = _measure(args)
-    path = paths.ensure_dir(paths.RESULTS) / "bench-netdev.svg"
+def run(args: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    """
+    Measure all setups and draw bench-netdev.svg; adds to @rows, also what was
+    measured before something failed.
+    """
+    bench = _Bench(args.seconds)
+    try:
+        _measure(args, bench)
+    finally:
+        rows += _rows(bench.values)
+    path = paths.ensure_dir(state.RESULTS) / "bench-netdev.svg"
     cache.write_if_changed(path, _figure(bench.values).encode())
     ui.note(f"figure: {path}")
-    return _rows(bench.values)

@@ -233,7 +233,7 @@ class Agent:
         TimeoutError.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        self._send(_line("X", command.encode()))
+        self._send(_line("X", os.fsencode(command)))
         for pos in range(0, len(stdin), _CHUNK):
             self._send(_line("I", stdin[pos:pos + _CHUNK]))
         if stdin_fd is None:

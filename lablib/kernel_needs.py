@@ -4,6 +4,7 @@
 import gzip
 import lzma
 import struct
+import zlib
 from pathlib import Path
 from typing import Callable, Optional
 
@@ -48,7 +49,11 @@ class _Modules:
         path = self.files.get(name)
         if path is None or path.suffix not in _READERS:
             return None
-        return _READERS[path.suffix](path.read_bytes())
+        try:
+            return _READERS[path.suffix](path.read_bytes())
+        except (lzma.LZMAError, zlib.error, gzip.BadGzipFile, EOFError) as e:
+            raise LabError(f"{path}: damaged ({e}); install the kernel's "
+                           "modules again") from e
 
 
 def _absent(modules: _Modules, tp: Topology) -> list[str]:

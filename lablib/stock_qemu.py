@@ -72,7 +72,7 @@ def check(path: Path, cpu: str = "cortex-a57") -> Emulator:
                               "emulator")
         number = version[0].rpartition(" ")[2]
         listed = _said(path, "-M", "virt", "-cpu", "help").stdout
-        if cpu not in re.findall(r"[\w.-]+", listed):
+        if cpu.partition(",")[0] not in re.findall(r"[\w.-]+", listed):
             raise ui.LabError(f"--rc-qemu {path}: it emulates no aarch64 "
                               f"machine 'virt' with CPU {cpu}; take a "
                               f"{_EMULATOR}")

@@ -120,7 +120,8 @@ def _unfinished(_built: setup.Built) -> list[str]:
     own = Path(__file__)
     return [f"{_name(p)}:{number}: {line.strip()}"
             for p in _files() if _is_code(p) and p != own
-            for number, line in enumerate(p.read_text("utf-8").splitlines(), 1)
+            for number, line in enumerate(
+                p.read_text("utf-8", "replace").splitlines(), 1)
             if _MARKERS.search(line)]
 
 

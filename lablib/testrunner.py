@@ -52,7 +52,7 @@ def timed(suite: Suite) -> Iterator[None]:
     start = time.monotonic()
     try:
         yield
-    except ui.LabError as e:
+    except (ui.LabError, OSError) as e:
         suite.add("suite", FAILED, str(e))
         print(f"not ok - {suite.name}: {e}", flush=True)
     suite.seconds = round(time.monotonic() - start, 1)

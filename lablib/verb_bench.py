@@ -93,14 +93,15 @@ def main(args: argparse.Namespace) -> int:
     try:
         for bench in benches:
             if getattr(bench, "NEEDS_ARGUMENTS", False):
-                rows += bench.run(args)
+                bench.run(args, rows)
             elif bench not in sharing:
                 rows += bench.run(built)
         if sharing:
             _with_pair(args, tp, built, sharing, rows)
     finally:
-        # What was measured before something failed is kept.
-        path = state.write_result("bench", rows)
+        # What was measured before something failed is kept, or the last run's
+        if rows:
+            path = state.write_result("bench", rows)
     print(json.dumps(rows, indent=2) if args.json else _table(rows))
     if not args.json:
         print(f"results: {path}")

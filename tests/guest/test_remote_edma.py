@@ -18,8 +18,18 @@ from conftest import assert_traffic, ways
 from lablib import (endpoint, guest_script, kernel_log, netdev, observed,
                     topology, traffic, vntb)
 
-FILE_MIB = int(os.environ.get("VNTB_LAB_EDMA_MIB", "256"))
-RELOADS = int(os.environ.get("VNTB_LAB_EDMA_RELOADS", "5"))
+
+
+def _number(name, default):
+    value = os.environ.get(name, default)
+    if not re.fullmatch(r"0*[1-9][0-9]{0,5}", value):
+        pytest.fail(f"{name}={value}: give a whole number from 1 on",
+                    pytrace=False)
+    return int(value)
+
+
+FILE_MIB = _number("VNTB_LAB_EDMA_MIB", "256")
+RELOADS = _number("VNTB_LAB_EDMA_RELOADS", "5")
 QUEUES = 4
 
 
@@ -117,13 +127,21 @@ def test_iperf_both_ways(both, protocol, streams):
 
 
 def test_the_engine_moves_the_payload(both):
-    """The interrupts of its channels, and no copies through the window."""
+    """The interrupts of its channels, and few copies through the window."""
     for source, to in ways(both):
         vm, line = ((both.ep, "edma|dw-edma|dma") if source is both.ep
                     else (both.rc, "dw-edma|edma"))
-        before = interrupts(vm, line)
+        before, start = interrupts(vm, line), netdev.queues(vm)
         assert traffic.transfer(source, to, 32).ok()
-        assert interrupts(vm, line) > before
+        moved, copied, batches = (
+            sum(netdev.counted(vm, what, start).values())
+            for what in ("tx_bytes", "tx_copied", "tx_batches"))
+        assert moved > 32 << 20
+        # Only what has at most copy_bytes is copied: ACKs, not the file.
+        assert moved - 256 * copied > 32 << 20
+        # One packet has 64 KiB at most, and a batch 32 packets.
+        assert batches >= (32 << 20) / (32 * 65536)
+        assert interrupts(vm, line) - before >= min(batches, 16)
 
 
 def interrupts(vm, what):
@@ -144,14 +162,16 @@ def test_mtu_of_64_kib(both):
         assert re.search(r" 0% packet loss", said), said
 
 
-def test_file_crosses_while_queues_change(both):
+# A suite that says nothing for a quarter of an hour is taken to hang.
+@pytest.mark.parametrize("way", [0, 1], ids=["ep-to-rc", "rc-to-ep"])
+def test_file_crosses_while_queues_change(both, way):
     def change():
         for count in (2, 4, 1, 3):
             netdev.set_both_channels(both.ep, both.rc, count)
-    for source, to in ways(both):
-        file = traffic.transfer(source, to, FILE_MIB, timeout=1200,
-                                meanwhile=change)
-        assert file.received_sha256 == file.sent_sha256
+    source, to = ways(both)[way]
+    file = traffic.transfer(source, to, FILE_MIB, timeout=800,
+                            meanwhile=change)
+    assert file.received_sha256 == file.sent_sha256
     netdev.set_both_channels(both.ep, both.rc, 1)
 
 
@@ -184,6 +204,9 @@ def test_one_side_without_the_parameter_is_refused(both, role):
         tp, rc=dataclasses.replace(tp.rc, modules=tp.rc.modules[:1]))
     vntb.detach(both.rc, tp)
     endpoint.stop(both.ep, tp)
+    for vm in (both.ep, both.rc):
+        kernel_log.check(vm)
+        vm.run("dmesg -C")
     if role == "ep":
         both.ep.run("modprobe ntb_transport use_remote_edma=0")
     try:
@@ -196,6 +219,7 @@ def test_one_side_without_the_parameter_is_refused(both, role):
         guest_script.run(both.vm("rc" if role == "ep" else "ep"), """
 told() { dmesg | grep -q 'link refused'; }
 await 30 told || fail "the kernel does not say that the link is refused"
+[ "$(dmesg | grep -c 'link refused')" = 1 ] || fail "it says it again"
 """, "the refusal", 60)
         for vm in (both.ep, both.rc):
             assert vm.output(f"cat /sys/class/net/{vntb.name(vm)}/carrier"

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-A peer that writes nonsense into the rings of the transport by DMA.
+A peer that writes nonsense into the rings, or stands still.
 """
+
+import contextlib
 
 import pytest
 
 import conftest
 from conftest import assert_traffic
-from lablib import guest_script, kernel_log, topology, traffic, vntb
+from lablib import (guest_script, kernel_log, netdev, topology, traffic,
+                    vntb)
+from lablib.qmp import Qmp
 
 # The block of queue pair 0 (ntb_edma_internal.h) is at the start of window 1.
 FREE_HEAD, DONE_HEAD, FREE = 0x0, 0x4, 0x40
@@ -81,6 +85,67 @@ await 30 told || fail "$(dmesg | tail -n 20)"
     assert_traffic(both)
     for vm in (both.ep, both.rc):
         kernel_log.check(vm)
+
+
+@contextlib.contextmanager
+def standing_still(vm):
+    """The VM's CPUs stop; its devices and the link do not."""
+    with Qmp(vm.qmp_socket()) as qmp:
+        qmp.execute("stop")
+    try:
+        yield
+    finally:
+        with Qmp(vm.qmp_socket()) as qmp:
+            qmp.execute("cont")
+
+
+@pytest.mark.parametrize("role", ["ep", "rc"])
+def test_buffers_that_a_peer_kept_are_not_used_again(both, role):
+    """
+    The client could not have them back and has posted larger ones. The old
+    ones come back when the peer has stopped: nothing is received into them.
+    """
+    other, vm = ((both.rc, both.ep) if role == "ep" else (both.ep, both.rc))
+    dev = vntb.name(vm)
+    large = netdev.mtu(vm)
+    netdev.set_mtu(vm, 1500)
+    vntb.await_carrier(vm)
+    traffic.first_ping(vm, other)
+    vm.run("dmesg -C")
+    with standing_still(other):
+        vm.run(f"ip link set dev {dev} down")
+        assert "it keeps our buffers" in vm.output("dmesg")
+        netdev.set_mtu(vm, large)
+        vm.run(f"ip link set dev {dev} up")
+    for each in (both.ep, both.rc):
+        vntb.await_carrier(each)
+    traffic.first_ping(vm, other)
+    said = other.output(f"ping -i 0.05 -c 250 -w 120 -s {large - 28} "
+                        f"{vm.spec.address.ip}")
+    assert " 0% packet loss" in said, said
+    assert_traffic(both)
+    for each in (both.ep, both.rc):
+        kernel_log.check(each)
+
+
+@pytest.mark.parametrize("role", ["ep", "rc"])
+def test_buffers_that_a_peer_kept_come_back_when_the_queue_goes(both, role):
+    """Also when the interface is not used again: no leak, see below."""
+    other, vm = ((both.rc, both.ep) if role == "ep" else (both.ep, both.rc))
+    vm.run("dmesg -C")
+    with standing_still(other):
+        vm.run(f"ip link set dev {vntb.name(vm)} down")
+        assert "it keeps our buffers" in vm.output("dmesg")
+    # This waits until its queue has stopped.
+    other.run(f"ip link set dev {vntb.name(other)} down")
+    vm.run("modprobe -r ntb_netdev")
+    said = vm.output("dmesg")
+    assert "lost to the peer" not in said
+    assert "with a receive buffer" not in said
+    vntb.detach(both.rc, both.topology)
+    both.reform()
+    traffic.first_ping(both.rc, both.ep)
+    assert_traffic(both)
 
 
 @pytest.mark.parametrize("role", ["ep", "rc"])

@@ -29,7 +29,8 @@ struct seq_file;
  * @relink:	The peer has lost what the owner wrote into its scratchpads.
  *
  * rx(), tx_done() and down() are called in softirq context, tx_done() also by
- * ntb_edma_qp_stop(); relink() is called in process context. rx() and
+ * ntb_edma_qp_stop(), rx() also by ntb_edma_qp_handshake() and
+ * ntb_edma_qp_give_back(); relink() is called in process context. rx() and
  * tx_done() of a queue pair never run at the same time as themselves.
  */
 struct ntb_edma_ops {
@@ -50,6 +51,7 @@ int ntb_edma_link_start(struct ntb_edma *edma, void *local, size_t local_size,
 			void __iomem *remote, size_t remote_size);
 void ntb_edma_link_lost(struct ntb_edma *edma);
 void ntb_edma_link_stop(struct ntb_edma *edma);
+void ntb_edma_link_hold(struct ntb_edma *edma);
 
 struct ntb_edma_qp *ntb_edma_qp_create(struct ntb_edma *edma, unsigned int idx,
 				       void *ctx);
@@ -60,6 +62,7 @@ void ntb_edma_qp_stop(struct ntb_edma_qp *qp);
 int ntb_edma_qp_post(struct ntb_edma_qp *qp, void *cb, void *buf,
 		     unsigned int len);
 void *ntb_edma_qp_unpost(struct ntb_edma_qp *qp, unsigned int *len);
+void ntb_edma_qp_give_back(struct ntb_edma_qp *qp);
 unsigned int ntb_edma_qp_lose(struct ntb_edma_qp *qp);
 int ntb_edma_qp_send(struct ntb_edma_qp *qp, void *cb, void *buf,
 		     unsigned int len);

@@ -162,6 +162,8 @@ struct ntb_edma_qp {
 	u32 rx_next;
 	u32 rx_pub;
 	u32 rx_posted;
+	u32 rx_kept;	/* from rx_next on: the client wanted them back */
+	bool rx_refuse;
 
 	/* The receive work, and when to look again */
 	struct work_struct poll;
@@ -202,6 +204,7 @@ struct ntb_edma {
 	struct dma_chan *chan[NTB_EDMA_MAX_CHANS];
 	unsigned int chan_count;
 	unsigned int aborts;
+	bool hold;	/* the peer may write for ever */
 	void *local;
 	void __iomem *remote;
 	bool told;

@@ -367,6 +367,18 @@ void ntb_edma_link_stop(struct ntb_edma *edma)
 EXPORT_SYMBOL_NS_GPL(ntb_edma_link_stop, "NTB_EDMA");
 
 /**
+ * ntb_edma_link_hold() - the peer has not confirmed that it has stopped
+ * @edma:	The DMA transport, its link stopped.
+ *
+ * It may write to posted buffers for ever: none is given back from here on.
+ */
+void ntb_edma_link_hold(struct ntb_edma *edma)
+{
+	WRITE_ONCE(edma->hold, true);
+}
+EXPORT_SYMBOL_NS_GPL(ntb_edma_link_hold, "NTB_EDMA");
+
+/**
  * ntb_edma_qp_create() - create a queue pair
  * @edma:	The DMA transport.
  * @idx:	Its number, the bit of its doorbell.
@@ -506,6 +518,10 @@ bool ntb_edma_qp_handshake(struct ntb_edma_qp *qp)
 	if (!peer_gen || FIELD_GET(NTB_EDMA_QP_ACK, word) != qp->gen)
 		return false;
 
+	/* It is in a new link, so it has stopped in the old one */
+	qp->held = 0;
+	ntb_edma_qp_give_back(qp);
+
 	qp->aborts = edma->aborts;
 	qp->running = true;
 	ntb_edma_queue_start(qp);
@@ -558,7 +574,7 @@ bool ntb_edma_queue_held(struct ntb_edma_qp *qp)
 			 ntb_edma_peer_word(qp) != qp->held))
 		qp->held = 0;
 
-	return qp->held;
+	return qp->held || READ_ONCE(qp->edma->hold);
 }
 
 /**

@@ -273,7 +273,8 @@ EXPORT_SYMBOL_NS_GPL(ntb_edma_qp_doorbell, "NTB_EDMA");
  * @len:	Its length.
  *
  * Context: Any but hard interrupts.
- * Return: 0, -ENOMEM when the ring is full, -EIO when @buf cannot be mapped.
+ * Return: 0, -ENOMEM when the ring is full, -EIO when @buf cannot be mapped,
+ * -ESHUTDOWN in the call of rx() that gives a buffer back for good.
  */
 int ntb_edma_qp_post(struct ntb_edma_qp *qp, void *cb, void *buf,
 		     unsigned int len)
@@ -285,6 +286,8 @@ int ntb_edma_qp_post(struct ntb_edma_qp *qp, void *cb, void *buf,
 
 	if (!len)
 		return -EINVAL;
+	if (READ_ONCE(qp->rx_refuse))
+		return -ESHUTDOWN;
 
 	dma = dma_map_single(dev, buf, len, DMA_FROM_DEVICE);
 	if (dma_mapping_error(dev, dma))
@@ -325,15 +328,20 @@ EXPORT_SYMBOL_NS_GPL(ntb_edma_qp_post, "NTB_EDMA");
  *
  * Context: Process.
  * Return: the @cb of ntb_edma_qp_post(), NULL when there is no buffer (more), or
- * when a peer that does not answer may write to them: they are for the next link.
+ * when a peer that does not answer may write to them: then they are kept, for a
+ * later call or for ntb_edma_qp_give_back().
  */
 void *ntb_edma_qp_unpost(struct ntb_edma_qp *qp, unsigned int *len)
 {
 	struct ntb_edma_slot *slot;
 	unsigned long flags;
 
-	if (ntb_edma_queue_held(qp))
+	if (ntb_edma_queue_held(qp)) {
+		spin_lock_irqsave(&qp->rx_lock, flags);
+		qp->rx_kept = qp->rx_posted - qp->rx_next;
+		spin_unlock_irqrestore(&qp->rx_lock, flags);
 		return NULL;
+	}
 
 	spin_lock_irqsave(&qp->rx_lock, flags);
 	if (WARN_ON_ONCE(qp->up) || qp->rx_next == qp->rx_posted) {
@@ -342,6 +350,7 @@ void *ntb_edma_qp_unpost(struct ntb_edma_qp *qp, unsigned int *len)
 	}
 
 	slot = rx_slot(qp, --qp->rx_posted);
+	qp->rx_kept = min(qp->rx_kept, qp->rx_posted - qp->rx_next);
 	spin_unlock_irqrestore(&qp->rx_lock, flags);
 
 	dma_unmap_single(qp->edma->dma_dev, slot->dma, slot->len,
@@ -351,6 +360,39 @@ void *ntb_edma_qp_unpost(struct ntb_edma_qp *qp, unsigned int *len)
 	return slot->cb;
 }
 EXPORT_SYMBOL_NS_GPL(ntb_edma_qp_unpost, "NTB_EDMA");
+
+/**
+ * ntb_edma_qp_give_back() - give back buffers that the client once asked for
+ * @qp:	The queue pair, stopped.
+ *
+ * The peer kept them when the client wanted them. It has others by now, perhaps
+ * of another size, so rx() gets these with an error and cannot post them again.
+ * Nothing is done while the peer still keeps them.
+ *
+ * Context: Process. The client does not post at the same time.
+ */
+void ntb_edma_qp_give_back(struct ntb_edma_qp *qp)
+{
+	struct ntb_edma_slot *slot;
+	void *cb;
+
+	if (!qp->rx_kept || ntb_edma_queue_held(qp))
+		return;
+
+	WRITE_ONCE(qp->rx_refuse, true);
+	for (; qp->rx_kept; qp->rx_kept--) {
+		slot = rx_slot(qp, qp->rx_next);
+		dma_unmap_single(qp->edma->dma_dev, slot->dma, slot->len,
+				 DMA_FROM_DEVICE);
+		cb = slot->cb;
+		qp->rx_errors++;
+		/* The slot is free from here on */
+		smp_store_release(&qp->rx_next, qp->rx_next + 1);
+		qp->edma->ops->rx(qp->ctx, cb, -ECANCELED);
+	}
+	WRITE_ONCE(qp->rx_refuse, false);
+}
+EXPORT_SYMBOL_NS_GPL(ntb_edma_qp_give_back, "NTB_EDMA");
 
 /**
  * ntb_edma_qp_lose() - forget receive buffers that cannot be taken back
@@ -369,6 +411,7 @@ unsigned int ntb_edma_qp_lose(struct ntb_edma_qp *qp)
 	guard(spinlock_irqsave)(&qp->rx_lock);
 	lost = qp->rx_posted - qp->rx_next;
 	qp->rx_posted = qp->rx_next;
+	qp->rx_kept = 0;
 
 	return lost;
 }
