@@ -5,17 +5,20 @@ import argparse
 import base64
 import dataclasses
 import fcntl
+import gzip
+import lzma
 import os
 import signal
 import socket
 import subprocess
 import threading
 import time
+import types
 
 import pytest
 
-from lablib import (agent, apt, cache, endpoint, observed, pair, paths, state,
-                    stock_qemu, test_guest, topology, verb_clean)
+from lablib import (agent, apt, cache, endpoint, kernel_needs, observed, pair,
+                    paths, state, stock_qemu, test_guest, topology, verb_clean)
 from lablib.ui import LabError
 
 
@@ -101,6 +104,8 @@ esac"""
 def test_rc_emulator_is_known(tmp_path):
     path = program(tmp_path, QEMU)
     assert stock_qemu.check(path) == stock_qemu.Emulator(path, "11.1.3")
+    # A CPU may have properties.
+    assert stock_qemu.check(path, "cortex-a57,pauth-impdef=on").path == path
 
 
 @pytest.mark.parametrize("script, word", [
@@ -115,6 +120,21 @@ def test_programs_that_cannot_play_the_rc(tmp_path, script, word):
     with pytest.raises(LabError, match=word) as e:
         stock_qemu.check(path)
     assert str(path) in str(e.value)
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("name, data", [
+    ("a.ko.gz", gzip.compress(b"module" * 99)[:-9]),
+    ("a.ko.gz", b"not gzip"),
+    ("a.ko.xz", lzma.compress(b"module" * 99)[:-9]),
+    ("a.ko.xz", b"not xz")])
+def test_damaged_modules_are_named(tmp_path, name, data):
+    file = tmp_path / "lib" / "modules" / "7.3" / name
+    file.parent.mkdir(parents=True)
+    file.write_bytes(data)
+    kernel = types.SimpleNamespace(modules=tmp_path, kernel_release="7.3")
+    with pytest.raises(LabError, match=f"{name}: damaged") as e:
+        kernel_needs._Modules(kernel).content("a")
     assert "\n" not in str(e.value)
 
 
