@@ -9,8 +9,8 @@ from lablib.vm import Vm
 # They and kmemleak name themselves when they start, too. What a device writes
 # to memory that is free is seen when that is allocated again: "pagealloc:".
 _TROUBLE = re.compile(
-    r"Oops|Internal error|BUG:|Call trace|WARNING:|DMA-API: .*(error|driver|disabling)|"
-    r"ODEBUG:|INFO: task .* blocked|INFO: trying to register|"
+    r"Oops|Internal error|BUG:|Call trace|WARNING:|"
+    r"DMA-API: .*(error|driver|disabling)|ODEBUG:|INFO: task .* blocked|INFO: trying to register|"
     r"suspected memory leak|kmemleak: .*(disabled|Cannot|Error)|"
     r"pagealloc: (memory corruption|single bit error)|"
     r"Freeing item from non-empty|NETDEV WATCHDOG|refcount_t:")

@@ -100,9 +100,8 @@ def main(args: argparse.Namespace) -> int:
             _with_pair(args, tp, built, sharing, rows)
     finally:
         # What was measured before something failed is kept, or the last run's
-        if rows:
-            path = state.write_result("bench", rows)
+        path = state.write_result("bench", rows) if rows else None
     print(json.dumps(rows, indent=2) if args.json else _table(rows))
-    if not args.json:
+    if path and not args.json:
         print(f"results: {path}")
     return 0

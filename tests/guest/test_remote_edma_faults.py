@@ -106,17 +106,16 @@ def test_buffers_that_a_peer_kept_are_not_used_again(both, role):
     ones come back when the peer has stopped: nothing is received into them.
     """
     other, vm = ((both.rc, both.ep) if role == "ep" else (both.ep, both.rc))
-    dev = vntb.name(vm)
     large = netdev.mtu(vm)
     netdev.set_mtu(vm, 1500)
     vntb.await_carrier(vm)
     traffic.first_ping(vm, other)
     vm.run("dmesg -C")
     with standing_still(other):
-        vm.run(f"ip link set dev {dev} down")
+        vntb.set_link(vm, "down")
         assert "it keeps our buffers" in vm.output("dmesg")
         netdev.set_mtu(vm, large)
-        vm.run(f"ip link set dev {dev} up")
+        vntb.set_link(vm, "up")
     for each in (both.ep, both.rc):
         vntb.await_carrier(each)
     traffic.first_ping(vm, other)
@@ -134,10 +133,10 @@ def test_buffers_that_a_peer_kept_come_back_when_the_queue_goes(both, role):
     other, vm = ((both.rc, both.ep) if role == "ep" else (both.ep, both.rc))
     vm.run("dmesg -C")
     with standing_still(other):
-        vm.run(f"ip link set dev {vntb.name(vm)} down")
+        vntb.set_link(vm, "down")
         assert "it keeps our buffers" in vm.output("dmesg")
     # This waits until its queue has stopped.
-    other.run(f"ip link set dev {vntb.name(other)} down")
+    vntb.set_link(other, "down")
     vm.run("modprobe -r ntb_netdev")
     said = vm.output("dmesg")
     assert "lost to the peer" not in said
